@@ -98,7 +98,13 @@ for member in '"previous_response_id":5' '"conversation":5' '"store":"no"' '"bac
     ask "\"input\":\"hello\",$member"
     named "$(cut -d'"' -f2 <<<"$member")"
 done
-for member in '"system":5' '"tools":{}' '"thinking":"on"' '"output_config":[]' '"stream":"yes"' '"stop_sequences":[1]'; do
+ask '"input":"hello","prompt":{"id":"pmpt_1"}'
+named prompt
+chat '"messages":[{"role":"user","content":"hello"}],"modalities":["text","audio"]'
+named modalities
+chat '"messages":[{"role":"user","content":"hello"}],"modalities":["text"]'
+answers "an answer of text alone" 200
+for member in '"system":5' '"top_k":"5"' '"top_k":0' '"tools":{}' '"thinking":"on"' '"output_config":[]' '"stream":"yes"' '"stop_sequences":[1]'; do
     messages "\"messages\":[{\"role\":\"user\",\"content\":\"hello\"}],$member"
     named "$(cut -d'"' -f2 <<<"$member")"
 done
@@ -387,6 +393,8 @@ asked "responses: one call at a time" o .parallel_tool_calls false
 tells "which the response says" .parallel_tool_calls false
 post /v1/messages '{"model":"r","max_tokens":9,"messages":[{"role":"user","content":"x"}],"tools":[{"name":"f","input_schema":{"type":"object"}}],"tool_choice":{"type":"auto","disable_parallel_tool_use":true}}'
 asked "messages: one call at a time" r .parallel_tool_calls false
+post /v1/messages '{"model":"a","max_tokens":9,"messages":[{"role":"user","content":"top"}],"top_k":40}'
+same "messages: top_k reaches the model" 40 "$(jq -c 'select(.instance == "a" and (.body.messages | tostring | test("top"))).body.top_k' "$log")"
 
 for stop in '""' '[""]' '"x"'; do
     post /v1/chat/completions '{"model":"o","messages":[{"role":"user","content":"x"}],"stop":'"$stop"'}'

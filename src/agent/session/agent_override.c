@@ -46,6 +46,8 @@ static void apply(chela_agent *a, const struct ch_agent_override *p) {
         a->has_top_p = true;
         a->top_p = *p->top_p;
     }
+    if (p->top_k)
+        a->top_k = p->top_k;
     if (p->seed) {
         a->has_seed = true;
         a->seed = *p->seed;

@@ -8,7 +8,7 @@ struct ch_agent_override { /* NULL or 0: the base's setting */
     const char *tool_choice;
     const double *temperature, *top_p;
     const int64_t *seed;
-    int64_t max_output_tokens;
+    int64_t max_output_tokens, top_k;
     enum chela_reasoning reasoning;
     const char *const *stop; /* NULL-terminated */
     const char *output_schema;

@@ -264,7 +264,9 @@ int ch_anthropic_input_settings(struct ch_request *req, struct ch_client_tools *
     if (rc == 0)
         rc = ch_openai_stop(req, "stop_sequences", o, err);
     if (rc == 0)
-        rc = ch_openai_limit(req, "max_tokens", o, err);
+        rc = ch_openai_positive(req, "max_tokens", &o->patch.max_output_tokens, err);
+    if (rc == 0)
+        rc = ch_openai_positive(req, "top_k", &o->patch.top_k, err);
     if (rc == 0)
         rc = ch_openai_choice(req, "tool_choice", t, o, err);
     if (rc == 0 && format)

@@ -103,12 +103,12 @@ int ch_openai_stop(struct ch_request *req, const char *key, struct ch_lane_opts 
     return 0;
 }
 
-int ch_openai_limit(struct ch_request *req, const char *key, struct ch_lane_opts *o,
-                    struct chela_error *err) {
+int ch_openai_positive(struct ch_request *req, const char *key, int64_t *out,
+                       struct chela_error *err) {
     const struct ch_json *n = ch_json_get(req->json, key);
     if (!n || n->type == CH_JSON_NULL)
         return 0;
-    if (!ch_json_as_int(n, &o->patch.max_output_tokens) || o->patch.max_output_tokens < 1)
+    if (!ch_json_as_int(n, out) || *out < 1)
         return ch_fail(err, CHELA_EINVAL, "`%s` must be a positive integer", key);
     return 0;
 }
@@ -146,7 +146,7 @@ int ch_openai_sampling(struct ch_request *req, struct ch_lane_opts *o, struct ch
     if (rc == 0)
         rc = ch_openai_stop(req, "stop", o, err);
     for (size_t i = 0; rc == 0 && i < CH_LEN(longest); i++)
-        rc = ch_openai_limit(req, longest[i], o, err);
+        rc = ch_openai_positive(req, longest[i], &o->patch.max_output_tokens, err);
     if (ch_json_as_int(ch_json_get(req->json, "seed"), seed))
         o->patch.seed = seed;
     o->patch.one_call = !ch_json_bool(ch_json_get(req->json, "parallel_tool_calls"), true);

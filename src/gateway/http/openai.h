@@ -20,8 +20,8 @@ int ch_openai_number(struct ch_request *req, const char *key, double max, const 
                      struct chela_error *err);
 int ch_openai_stop(struct ch_request *req, const char *key, struct ch_lane_opts *o,
                    struct chela_error *err);
-int ch_openai_limit(struct ch_request *req, const char *key, struct ch_lane_opts *o,
-                    struct chela_error *err);
+int ch_openai_positive(struct ch_request *req, const char *key, int64_t *out,
+                       struct chela_error *err);
 /* Reads an effort, such as "minimal" or "xhigh". name: of the member that v is, for errors. */
 int ch_openai_effort(const struct ch_json *v, const char *name, enum chela_reasoning *out,
                      struct chela_error *err);

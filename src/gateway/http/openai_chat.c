@@ -365,7 +365,7 @@ static int openai_chat_read_request(struct ch_completion *r, struct ch_lane_opts
                                     struct chela_error *err) {
     static const char members[] =
         "stream:boolean stream_options:object stream_options.include_usage:boolean tools:array "
-        "functions:array response_format:object response_format.json_schema:object n:integer";
+        "functions:array response_format:object response_format.json_schema:object n:integer modalities:array";
     struct ch_request *req = r->request;
     const struct ch_json *f = ch_json_get(req->json, "response_format");
     const struct ch_json *schema = ch_json_path(f, "json_schema", "schema", NULL);
@@ -374,6 +374,9 @@ static int openai_chat_read_request(struct ch_completion *r, struct ch_lane_opts
     int rc = ch_request_check_types(req->json, NULL, members, err);
     if (rc == 0 && ch_json_int(ch_json_get(req->json, "n"), 1) != 1)
         rc = ch_fail(err, CHELA_EINVAL, "`n` must be 1");
+    for (CH_JSON_EACH(m, ch_json_get(req->json, "modalities")))
+        if (rc == 0 && !ch_sv_is(ch_json_str(m), "text"))
+            rc = ch_fail(err, CHELA_EINVAL, "`modalities` must be text: there is no other answer");
     if (rc == 0)
         rc = openai_chat_read_tools(r, o, err);
     if (rc == 0)

@@ -558,6 +558,9 @@ static struct ch_sv conversation_of(const struct ch_request *req) {
 
 static int read_conversation(struct openai_response *r, struct chela_error *err) {
     const struct ch_request *req = r->r.request;
+    if (ch_json_is(ch_json_get(req->json, "prompt"), CH_JSON_OBJECT))
+        return ch_fail(err, CHELA_EINVAL,
+                       "`prompt` is not supported: only the vendor has the stored prompt");
     r->conversation = conversation_of(req);
     if (r->conversation.n && ch_json_get_str(req->json, "previous_response_id").n)
         return ch_fail(err, CHELA_EINVAL,

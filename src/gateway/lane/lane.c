@@ -234,8 +234,8 @@ static void free_lane(struct ch_lane *l) {
 static void lane_digest_opts(const struct ch_lane_opts *o, unsigned char out[CH_SHA256_SIZE]) {
     const struct ch_agent_override *p = &o->patch;
     CH_BUF_AUTO text = {0};
-    ch_buf_addf(&text, "%g %lld %lld %d ", p->bounds.cost_usd, (long long)p->bounds.turns,
-                (long long)p->bounds.timeout_ms, p->one_call);
+    ch_buf_addf(&text, "%g %lld %lld %d %lld ", p->bounds.cost_usd, (long long)p->bounds.turns,
+                (long long)p->bounds.timeout_ms, p->one_call, (long long)p->top_k);
     ch_buf_addf(&text, "%p %g %g %lld %lld %d %s %s %s %s", (void *)o->agent,
                 p->temperature ? *p->temperature : -1, p->top_p ? *p->top_p : -1,
                 p->seed ? (long long)*p->seed : -1, (long long)p->max_output_tokens,
