@@ -87,6 +87,22 @@ char *ch_arena_str(struct ch_arena *a, struct ch_sv s) {
     return p;
 }
 
+char *ch_arena_text(struct ch_arena *a, struct ch_sv s) {
+    static const char replacement[] = "\xEF\xBF\xBD";
+    size_t nuls = 0;
+    for (size_t i = 0; i < s.n; i++)
+        nuls += s.p[i] == '\0';
+    char *p = ch_arena_bytes(a, s.n + nuls * (sizeof(replacement) - 2) + 1), *at = p;
+    for (size_t i = 0; i < s.n; i++)
+        if (s.p[i])
+            *at++ = s.p[i];
+        else
+            for (size_t k = 0; k + 1 < sizeof(replacement); k++)
+                *at++ = replacement[k];
+    *at = '\0';
+    return p;
+}
+
 struct ch_sv ch_arena_sv(struct ch_arena *a, struct ch_sv s) {
     return ch_sv(ch_arena_str(a, s), s.n);
 }

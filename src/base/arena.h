@@ -53,6 +53,8 @@ char *ch_arena_bytes(struct ch_arena *a, size_t n);
 /* Copy the text. A NUL that is not counted follows the copy. */
 struct ch_sv ch_arena_sv(struct ch_arena *a, struct ch_sv s);
 char *ch_arena_str(struct ch_arena *a, struct ch_sv s);
+/* The same for a text that may contain a NUL, which would end it: U+FFFD in its place. */
+char *ch_arena_text(struct ch_arena *a, struct ch_sv s);
 /* The parts in one text, without the cost of a format. */
 char *ch_arena_join(struct ch_arena *a, const struct ch_sv *parts, size_t n);
 char *ch_arena_printf(struct ch_arena *a, const char *fmt, ...)

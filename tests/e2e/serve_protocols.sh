@@ -401,6 +401,15 @@ for stop in '""' '[""]' '"x"'; do
 done
 asked "chat: an empty stop sequence is none" o '[.stop // empty]' "$(printf '%s\n' '[]' '[]' '[]' '[["x"]]')"
 
+# A NUL ends no text: the instructions after it reach the model, and a stop sequence is not cut to its beginning.
+post /v1/chat/completions '{"model":"o","messages":[{"role":"system","content":"nul\u0000omega"},{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f","description":"one\u0000two"}}]}'
+same "instructions and a description with a NUL" 'true true' \
+    "$(jq -r 'select(.instance == "o" and (.body | tostring | test("nul\uFFFDomega"))).body | [(.messages[0].content | test("omega")), (.tools[0].function.description == "one\uFFFDtwo")] | join(" ")' "$log")"
+for stop in '"a\u0000b"' '["a","\u0000"]'; do
+    chat "\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"stop\":$stop"
+    named stop
+done
+
 # --- Chat Completions
 chat '"messages":[{"role":"user","content":"patch"}],"tools":[{"type":"custom","custom":{"name":"apply_patch","description":"Patches."}}]'
 tells "chat: a tool with free text" '.choices[0].message.tool_calls[0] | [.type, .custom.name, .custom.input] | join(" ")' 'custom apply_patch *** Begin'

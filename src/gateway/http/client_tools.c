@@ -43,7 +43,7 @@ static int tools_put(struct ch_client_tools *t, struct ch_client_tool kind, stru
         tools_grow(t);
     struct ch_sv name = ch_client_tools_name(t->arena, kind.space, kind.name);
     t->opts[t->n] = (struct chela_tool_opts)CHELA_TOOL_OPTS(
-        .name = ch_arena_str(t->arena, name), .description = ch_arena_str(t->arena, about),
+        .name = ch_arena_str(t->arena, name), .description = ch_arena_text(t->arena, about),
         .schema = schema);
     t->kinds[t->n++] = kind;
     return 0;

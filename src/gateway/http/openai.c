@@ -81,6 +81,12 @@ int ch_openai_number(struct ch_request *req, const char *key, double max, const 
     return 0;
 }
 
+/* A NUL would shorten the sequence. */
+static bool openai_is_stop(const struct ch_json *v) {
+    struct ch_sv text = ch_json_str(v);
+    return v->type == CH_JSON_STRING && (!text.n || !memchr(text.p, '\0', text.n));
+}
+
 int ch_openai_stop(struct ch_request *req, const char *key, struct ch_lane_opts *o,
                    struct chela_error *err) {
     const struct ch_json *stop = ch_json_get(req->json, key);
@@ -88,9 +94,9 @@ int ch_openai_stop(struct ch_request *req, const char *key, struct ch_lane_opts 
     if (!stop || stop->type == CH_JSON_NULL)
         return 0;
     size_t max = stop->type == CH_JSON_ARRAY ? stop->n : 1;
-    bool fits = max <= 16 && (stop->type == CH_JSON_STRING || stop->type == CH_JSON_ARRAY);
+    bool fits = max <= 16 && (stop->type == CH_JSON_ARRAY || openai_is_stop(stop));
     for (CH_JSON_EACH(e, stop))
-        fits = fits && e->type == CH_JSON_STRING;
+        fits = fits && openai_is_stop(e);
     if (!fits)
         return ch_fail(err, CHELA_EINVAL, "`%s` must be a text or a list of at most 16 texts", key);
     const char **texts = ch_arena_zalloc(&req->arena, (max + 1) * sizeof(*texts));

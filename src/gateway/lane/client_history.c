@@ -27,7 +27,7 @@ void ch_client_history_release(struct ch_client_history *h) {
 void ch_client_history_add_system(struct ch_client_history *h, struct ch_sv text) {
     if (text.n && h->system.n)
         ch_buf_add_str(&h->system, "\n\n");
-    ch_buf_add_sv(&h->system, text);
+    ch_buf_add_str(&h->system, ch_arena_text(h->arena, text)); /* read as a C string */
 }
 
 static void history_push(struct ch_client_history *h, struct ch_msg *m) {

@@ -30,6 +30,8 @@ static void test_copies(void **state) {
     CH_ARENA_AUTO a = {0};
     assert_string_equal(ch_arena_str(&a, CH_SV("abc")), "abc");
     assert_string_equal(ch_arena_str(&a, ch_sv(NULL, 0)), "");
+    assert_string_equal(ch_arena_text(&a, CH_SV("a\0b\0")), "a\xEF\xBF\xBD" "b\xEF\xBF\xBD");
+    assert_string_equal(ch_arena_text(&a, ch_sv(NULL, 0)), "");
     struct ch_sv s = ch_arena_sv(&a, CH_SV("a\0b"));
     assert_int_equal(s.n, 3);
     assert_memory_equal(s.p, "a\0b", 4);
