@@ -215,11 +215,16 @@ int ch_arrival_recall(const struct ch_channel *c, struct ch_sv data, struct ch_a
     return 0;
 }
 
+/* Who quotes somebody's message and mentions the agent asks about the quoted one. */
+static bool arrival_says_something(const struct chela_channel_message *m) {
+    return (m->text && *m->text) || m->nfiles || (m->quoted && m->mentioned && !m->answers_us);
+}
+
 enum chela_channel_judgement ch_arrival_judge(const struct ch_channel *c,
                                               const struct chela_channel_arrival *in) {
     const struct chela_channel_message *m = in->message;
     struct ch_author who = arrival_author(m);
-    if ((!m->text || !*m->text) && !m->nfiles)
+    if (!arrival_says_something(m))
         return CHELA_CHANNEL_IGNORE;
     return ch_rules_judge(&c->rules, &who);
 }

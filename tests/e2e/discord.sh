@@ -123,6 +123,9 @@ tell 200 503 '<@&800> by its role' '{"mention_roles": ["800"]}'
 check "its role is meant for the bot" says 'by its role$'
 tell 200 503 'and you?' '{"type": 19, "message_reference": {"message_id": "5"}, "referenced_message": {"id": "5", "author": {"id": "9000"}, "content": "I said"}}'
 check "a reply to the bot is meant for it" says 'and you?$'
+tell 200 503 '<@9000>' "$(jq -c '. + {type: 19, message_reference: {message_id: "6"}, referenced_message: {id: "6", author: {id: "502", username: "ben"}, content: "is it true?"}}' <<<"$me")"
+hears_quote() { call GET '/api/sessions/discord:200/records' && grep -q 'is it true?' "$out"; }
+check "so is a quote with a mention alone" eventually hears_quote
 tell 300 503 '<@9000> in a thread' "$me"
 check "a thread belongs to its channel" says 'in a thread$'
 same "and is answered there" 300 "$(where)"
@@ -131,7 +134,7 @@ check "a reaction in a thread" called "^PUT /channels/300/messages/$last_id/reac
 check "its outcome" says 'made: '
 tell 100 500 '' '{"message_reference": {"type": 1}, "message_snapshots": [{"message": {"content": "once said", "attachments": []}}]}'
 check "a message that was forwarded" says '\[forwarded\] once said'
-same "nobody else was answered" 7 "$(count)"
+same "nobody else was answered" 8 "$(count)"
 call GET /api/sessions
 check "a thread is a session" grep -qF '"discord:200:300"' "$out"
 

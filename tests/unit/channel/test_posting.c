@@ -349,14 +349,23 @@ static void test_arrivals(void **state) {
     assert_false(arrive(m));
     m.chat = "room 1";
     m.text = "";
+    m.mentioned = 1;
+    assert_false(arrive(m));
+    m.quoted = &(struct chela_beside){"1", "Ben", "said"};
+    m.id = "3";
+    assert_true(arrive(m));
+    m.answers_us = 1;
+    m.id = "4";
+    assert_false(arrive(m));
+    m.answers_us = m.mentioned = 0;
     assert_false(arrive(m));
     m.text = "hi";
     m.id = "";
     assert_false(arrive(m));
-    m.id = "3";
+    m.id = "5";
     m.sender = NULL;
     assert_false(arrive(m));
-    assert_int_equal(w.narrived, 2);
+    assert_int_equal(w.narrived, 3);
 }
 
 static void test_arrival_is_recalled(void **state) {
