@@ -102,26 +102,14 @@ static void test_long_lines(void **state) {
                                 "\U0001f469\u200d\U0001f4bb\U0001f44d\U0001f3fd\n", NULL});
 }
 
+#define LONG_WORD "01234567890123456789012345678901234567890123456789012345678901234567890"
+
 /* Whatever is written: every part fits, is valid and holds something, and all words arrive in
  * order. */
 static void test_anything(void **state) {
-    static const char *const pieces[] = {
-        "```",
-        "~~~\n",
-        "\n",
-        "```c\n",
-        "| a ",
-        "|\n",
-        "|---|\n",
-        "word ",
-        "一",
-        "\U0001f600",
-        "\u0301",
-        "-",
-        "\n\n",
-        "0123456789012345678901234567890123456789012345678901234567"
-        "890123456789",
-        "```````"};
+    static const char *const pieces[] = {"```",    "~~~\n",   "\n",    "```c\n",  "| a ",
+                                         "|\n",    "|---|\n", "word ", "一",      "\U0001f600",
+                                         "\u0301", "-",       "\n\n",  LONG_WORD, "```````"};
     uint32_t seed = 11;
     (void)state;
     for (int round = 0; round < 4000; round++) {
