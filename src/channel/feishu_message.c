@@ -124,6 +124,16 @@ static void add_named(struct ch_buf *out, const char *what, struct ch_sv name) {
         ch_buf_addf(out, "[%s]", what);
 }
 
+static void add_place(struct ch_buf *out, const struct ch_json *content) {
+    struct ch_sv name = ch_json_get_str(content, "name"), x = ch_json_get_str(content, "latitude");
+    struct ch_sv y = ch_json_get_str(content, "longitude");
+    CH_BUF_AUTO place = {0};
+    ch_buf_add_sv(&place, name);
+    if (x.n && y.n)
+        ch_buf_addf(&place, "%s%.*s, %.*s", name.n ? "; " : "", CH_SV_FMT(x), CH_SV_FMT(y));
+    add_named(out, "location", ch_buf_sv(&place));
+}
+
 static void add_other(struct ch_buf *out, struct ch_sv type, const struct ch_json *content) {
     static const struct {
         const char *type, *what, *name;
@@ -131,11 +141,15 @@ static void add_other(struct ch_buf *out, struct ch_sv type, const struct ch_jso
         {"image", "picture", NULL},         {"file", "file", "file_name"},
         {"audio", "voice message", "speech_to_text"},
         {"media", "video", "file_name"},    {"sticker", "sticker", NULL},
-        {"location", "location", "name"},   {"share_chat", "a group's card", "chat_id"},
+        {"share_chat", "a group's card", "chat_id"},
         {"share_user", "a person's card", "user_id"},
         {"merge_forward", "forwarded messages", NULL},
         {"interactive", "a card", "title"},
     };
+    if (ch_sv_is(type, "location")) {
+        add_place(out, content);
+        return;
+    }
     for (size_t i = 0; i < CH_LEN(kinds); i++)
         if (ch_sv_is(type, kinds[i].type)) {
             add_named(out, kinds[i].what,

@@ -58,6 +58,11 @@ static const struct {
     {"image", "{\"image_key\":\"img_1\"}", NULL, "[picture]"},
     {"file", "{\"file_key\":\"f\",\"file_name\":\"a.pdf\"}", NULL, "[file: a.pdf]"},
     {"audio", "{\"file_key\":\"f\",\"speech_to_text\":\"yes\"}", NULL, "[voice message: yes]"},
+    {"location", "{\"name\":\"Bar\",\"longitude\":\"113.3\",\"latitude\":\"22.9\"}", NULL,
+     "[location: Bar; 22.9, 113.3]"},
+    {"location", "{\"name\":\"Bar\"}", NULL, "[location: Bar]"},
+    {"location", "{\"longitude\":\"113.3\",\"latitude\":\"22.9\"}", NULL,
+     "[location: 22.9, 113.3]"},
     {"hologram", "{}", NULL, "[message of another kind: hologram]"},
 };
 
