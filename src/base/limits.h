@@ -211,6 +211,7 @@
 #define CH_LIMIT_SQL_PARAMS 100           /* bound values of one query */
 #define CH_LIMIT_SQL_MEMORY (256 * CH_MB) /* memory of one query */
 #define CH_LIMIT_SQL_VALUE (16 * CH_MB)   /* one value of a row */
+#define CH_LIMIT_SQL_MATCH 500000000      /* bytes of a pattern of LIKE times bytes of the value */
 #define CH_LIMIT_SQL_ROWS 50              /* rows shown */
 #define CH_LIMIT_SQL_COUNT 10000          /* rows counted */
 #define CH_LIMIT_SQL_COLUMNS 200          /* columns shown */

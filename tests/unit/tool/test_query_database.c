@@ -465,6 +465,74 @@ static void test_memory(void **state) {
     assert_non_null(strstr(e->k.content, "more than 256 MB of memory"));
 }
 
+/* Functions that compare long texts end with the query. */
+static void test_long_search(void **state) {
+    static const char *const searches[] = {
+        "instr(x, substr(x,2,4000000)||'1')",
+        "replace(x, substr(x,2,4000000)||'1', '')",
+        "trim(x, substr(x,1,2000000))",
+        "x LIKE '%'||substr(x,1,900)||'1'",
+        "x GLOB '*'||substr(x,1,900)||'1'",
+    };
+    struct env *e = *state;
+    char call[300];
+
+    for (size_t i = 0; i < CH_LEN(searches); i++) {
+        int64_t start = kit_ms();
+        snprintf(call, sizeof(call),
+                 "{\"query\":\"WITH h(x) AS (SELECT replace(hex(zeroblob(500000)),'0','00000000')) "
+                 "SELECT %s FROM h\"}",
+                 searches[i]);
+        kit_call(&e->k, "query_database", call);
+        kit_end(&e->k);
+        if (kit_ms() - start > 15000)
+            fail_msg("%s: %lld ms", searches[i], (long long)(kit_ms() - start));
+    }
+}
+
+#define CHINESE "\xe4\xbd\xa0\xe5\xa5\xbd"
+
+/* The module's search functions give the results of SQLite's own. */
+static void test_search(void **state) {
+    static const char *const texts[] = {
+        "NULL", "''", "'a'", "'abcabc'", "'ABC'", "'  ab  '", "'a%b'", "12345", "1.5", "x'616263'", "x''",
+        "'" CHINESE "'", "'x" CHINESE "x'",
+    };
+    static const char *const parts[] = {
+        "NULL", "''", "'a'", "'b'", "'bc'", "'abcabcd'", "'%b%'", "'a_c%'", "'a*[a-c]'", "' '", "'x" CHINESE "'",
+        "3", "x'62'", "x''", "'\\%'", "'" CHINESE "'",
+    };
+    struct env *e = *state;
+    sqlite3 *db;
+    char *want, expression[512], arguments[700];
+
+    assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+    for (size_t i = 0; i < CH_LEN(texts) * CH_LEN(parts); i++) {
+        const char *t = texts[i % CH_LEN(texts)], *p = parts[i / CH_LEN(texts)];
+        snprintf(expression, sizeof(expression),
+                 "quote(instr(%1$s,%2$s))||'|'||quote(replace(%1$s,%2$s,'<>'))||'|'||"
+                 "quote(trim(%1$s,%2$s))||'|'||quote(ltrim(%1$s,%2$s))||'|'||"
+                 "quote(rtrim(%1$s,%2$s))||'|'||quote(trim(%1$s))||'|'||quote(%1$s LIKE %2$s)||'|'||"
+                 "quote(%1$s LIKE %2$s ESCAPE 'a')||'|'||quote(%1$s GLOB %2$s)",
+                 t, p);
+        snprintf(arguments, sizeof(arguments), "SELECT %s", expression);
+        sqlite3_stmt *stmt;
+        assert_int_equal(sqlite3_prepare_v2(db, arguments, -1, &stmt, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+        want = sqlite3_mprintf("%s", sqlite3_column_text(stmt, 0));
+        sqlite3_finalize(stmt);
+        CH_BUF_AUTO call = {0};
+        ch_buf_addf(&call, "{\"query\":");
+        ch_json_quote(&call, ch_sv_str(arguments));
+        ch_buf_add_str(&call, "}");
+        kit_call(&e->k, "query_database", call.p);
+        if (e->k.is_error || !strstr(e->k.content, want))
+            fail_msg("%s: %s instead of %s", arguments, e->k.content, want);
+        sqlite3_free(want);
+    }
+    sqlite3_close(db);
+}
+
 /* A writer holds the database: wait a little, then say so. */
 static void test_locked(void **state) {
     struct env *e = *state;
@@ -528,7 +596,7 @@ int main(void) {
         TEST(test_reading),        TEST(test_counts),    TEST(test_wide_rows), TEST(test_changing),
         TEST(test_hostile_schema), TEST(test_cancel),    TEST(test_memory),    TEST(test_locked),
         TEST(test_description),    TEST(test_no_module), TEST(test_late_count),
-        TEST(test_long_names),
+        TEST(test_long_names),     TEST(test_search),    TEST(test_long_search),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,8 +19,9 @@
 #include "base/mem.h"
 #include "chela/sys/database.h"
 #include "chela/sys/module.h"
+#include "tool/builtin/data/sqlite/sqlite_search.h"
 
-#define STEPS_PER_LOOK 2000 /* virtual machine steps between two checks of the deadline */
+#define STEPS_PER_LOOK 100 /* virtual machine steps between two checks of the deadline */
 #define BUSY_MS 5000        /* how long to wait for a writer's lock */
 
 struct run {
@@ -193,6 +194,8 @@ static int sqlite_open_file(struct run *r, const char *target, struct chela_erro
         rc = sqlite3_exec(r->db, "PRAGMA query_only=1; PRAGMA temp_store=2; PRAGMA mmap_size=0",
                           NULL, NULL, NULL);
     }
+    if (rc == SQLITE_OK)
+        rc = ch_sqlite_search_add(r->db, sqlite_look, r);
     if (rc == SQLITE_OK)
         rc = sqlite3_set_authorizer(r->db, authorize, r);
     return rc == SQLITE_OK ? 0 : sqlite_explain(r, rc, err);
