@@ -294,7 +294,8 @@ static void test_denied_address(void **state) {
     struct env *e = *state;
     char url[512];
 
-    e->opts.rules = (struct ch_fetch_rules){.allow = "*:*", .deny = "127.0.0.1", .allow_private = true};
+    e->opts.rules =
+        (struct ch_fetch_rules){.allow = "*:*", .deny = "127.0.0.1", .allow_private = true};
     get(e, with_port(url, "http://loop.example:%u/", httpd_port(e->canary)));
     assert_int_equal(e->err.code, CHELA_EPERM);
     assert_non_null(strstr(e->err.message, "denied"));

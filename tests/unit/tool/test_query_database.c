@@ -495,12 +495,12 @@ static void test_long_search(void **state) {
 /* The module's search functions give the results of SQLite's own. */
 static void test_search(void **state) {
     static const char *const texts[] = {
-        "NULL", "''", "'a'", "'abcabc'", "'ABC'", "'  ab  '", "'a%b'", "12345", "1.5", "x'616263'", "x''",
-        "'" CHINESE "'", "'x" CHINESE "x'",
+        "NULL", "''",  "'a'",       "'abcabc'", "'ABC'",           "'  ab  '",          "'a%b'",
+        "12345", "1.5", "x'616263'", "x''",      "'" CHINESE "'", "'x" CHINESE "x'",
     };
     static const char *const parts[] = {
-        "NULL", "''", "'a'", "'b'", "'bc'", "'abcabcd'", "'%b%'", "'a_c%'", "'a*[a-c]'", "' '", "'x" CHINESE "'",
-        "3", "x'62'", "x''", "'\\%'", "'" CHINESE "'",
+        "NULL",       "''",  "'a'",              "'b'", "'bc'",  "'abcabcd'", "'%b%'",  "'a_c%'",
+        "'a*[a-c]'", "' '", "'x" CHINESE "'", "3",   "x'62'", "x''",       "'\\%'", "'" CHINESE "'",
     };
     struct env *e = *state;
     sqlite3 *db;
@@ -512,7 +512,8 @@ static void test_search(void **state) {
         snprintf(expression, sizeof(expression),
                  "quote(instr(%1$s,%2$s))||'|'||quote(replace(%1$s,%2$s,'<>'))||'|'||"
                  "quote(trim(%1$s,%2$s))||'|'||quote(ltrim(%1$s,%2$s))||'|'||"
-                 "quote(rtrim(%1$s,%2$s))||'|'||quote(trim(%1$s))||'|'||quote(%1$s LIKE %2$s)||'|'||"
+                 "quote(rtrim(%1$s,%2$s))||'|'||quote(trim(%1$s))||'|'||"
+                 "quote(%1$s LIKE %2$s)||'|'||"
                  "quote(%1$s LIKE %2$s ESCAPE 'a')||'|'||quote(%1$s GLOB %2$s)",
                  t, p);
         snprintf(arguments, sizeof(arguments), "SELECT %s", expression);

@@ -113,7 +113,8 @@ static bool is_denied(const struct ch_fetch *f, const struct sockaddr *to) {
 
     inet_ntop(to->sa_family, six ? (const void *)&v6->sin6_addr : &v4->sin_addr, text,
               sizeof(text));
-    struct ch_url url = {.host = ch_sv_str(text), .port = ntohs(six ? v6->sin6_port : v4->sin_port)};
+    struct ch_url url = {.host = ch_sv_str(text),
+                         .port = ntohs(six ? v6->sin6_port : v4->sin_port)};
     return match_any(f->opts.rules.deny, &url) != MATCH_NONE;
 }
 
