@@ -1,7 +1,7 @@
 /* patch_diff.c -- parses unified diffs, as written by diff -u, git and models. The counts
  * in "@@ -3,4 +3,5 @@" help to distinguish a removed line "--- x" from the header "--- x"
  * of the next file; wrong counts are tolerated. Text before the first file is skipped.
- * Binary patches and copies are rejected. */
+ * Binary patches, copies, symbolic links and submodules are rejected. */
 #include "tool/builtin/files/patch_diff.h"
 
 #include "tool/builtin/files/patch.h"
@@ -220,6 +220,15 @@ static bool patch_diff_take(struct ch_sv line, const char *start, struct ch_sv *
     return true;
 }
 
+/* "new file mode 120000": a symbolic link; 160000: the commit of a submodule. */
+static bool makes_no_file(struct ch_sv line) {
+    struct ch_sv mode;
+
+    return (patch_diff_take(line, "new file mode ", &mode) ||
+            patch_diff_take(line, "new mode ", &mode)) &&
+           (ch_sv_starts(mode, "12") || ch_sv_starts(mode, "16"));
+}
+
 /* Parse the lines of a file before its hunks; there may be none. */
 static int patch_diff_read_header(struct ch_patch_reader *r, struct header *h) {
     struct ch_sv s;
@@ -234,6 +243,8 @@ static int patch_diff_read_header(struct ch_patch_reader *r, struct header *h) {
             return 0;
         if (ch_sv_starts(line, "GIT binary patch") || ch_sv_starts(line, "Binary files "))
             return ch_patch_fail(r, r->line, "binary files cannot be patched");
+        if (makes_no_file(line))
+            return ch_patch_fail(r, r->line, "symbolic links and submodules cannot be patched");
         if (ch_sv_starts(line, "copy from "))
             return ch_patch_fail(r, r->line, "copies are not supported; add the file instead");
         if (patch_diff_take(line, "rename from ", &s))
