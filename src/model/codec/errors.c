@@ -345,7 +345,7 @@ static bool is_pacing(const struct ch_vendor_error *e, enum ch_error_class cls) 
 /* True if one request needs more tokens than the limit of a minute (Groq, OpenAI): no wait
  * helps, a shorter conversation does. */
 static bool exceeds_rate(const struct ch_vendor_error *e) {
-    return text_matches(e->message, "request too large for*limit #, requested #");
+    return text_matches(e->message, "request too large for*limit #*requested #");
 }
 
 static enum ch_error_class errors_class_of(const struct ch_vendor_error *e) {

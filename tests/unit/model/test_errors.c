@@ -111,8 +111,8 @@ static const struct {
      "Request too large for model `m` in organization `o` on tokens per minute (TPM): Limit 6000, "
      "Requested 7891, please reduce your message size and try again.", CH_ERR_OVERFLOW, false},
     {429, "tokens", "rate_limit_exceeded",
-     "Rate limit reached for model `m` on tokens per minute (TPM): Limit 6000, Used 5034, Requested "
-     "1443. Please try again in 4.77s.", CH_ERR_RATE_LIMIT, true},
+     "Rate limit reached for model `m` on tokens per minute (TPM): Limit 6000, Used 5034, "
+     "Requested 1443. Please try again in 4.77s.", CH_ERR_RATE_LIMIT, true},
     {429, "", "", "Monthly usage limit reached", CH_ERR_BILLING, false},
     {429, "", "1308", "5 hour limit", CH_ERR_BILLING, false},
     {429, "usage_limit_reached", "", "limit", CH_ERR_BILLING, false},
@@ -253,10 +253,11 @@ static const struct {
     {500, "server_error", "500", "Context size has been exceeded.", CH_ERR_OVERFLOW, false},
     {500, "internal_server_error", "", "Requested tokens (2285) exceed context window of 2048",
      CH_ERR_OVERFLOW, false},
-    {400, "", "", "too many tokens: total number of tokens in the prompt exceeds the limit of 4081.",
+    {400, "", "", "too many tokens: total number of tokens in the prompt exceeds the limit of 4081",
      CH_ERR_OVERFLOW, false},
     {400, "", "invalid_input_argument", "Invalid input argument for Model 'm': the number of input "
-     "tokens 5000 cannot exceed the total tokens limit 4096 for this model", CH_ERR_OVERFLOW, false},
+     "tokens 5000 cannot exceed the total tokens limit 4096 for this model", CH_ERR_OVERFLOW,
+     false},
     {400, "context_length_exceeded", "400", "Provider returned error", CH_ERR_OVERFLOW, false},
     /* no overflow */
     {429, "", "", "Rate limit: prompt is too long for your tier", CH_ERR_RATE_LIMIT, true},
