@@ -51,6 +51,8 @@ static int find_ops(const char *url, const char *module_path, const struct chela
         }
         if (!**target)
             return ch_fail(err, CHELA_EINVAL, "store '%s' names no file", url);
+        if (strcmp(*target, ":memory:") == 0) /* SQLite's name for a database in memory */
+            return ch_fail(err, CHELA_EINVAL, "store '%s' would be a file: use memory:", url);
         return ch_module_load(schemes[i].module, "store", module_path, (const void **)ops, err);
     }
     return ch_fail(err, CHELA_EINVAL,

@@ -144,6 +144,8 @@ static void test_places_that_cannot_be(void **state) {
     assert_int_equal(chela_store_open("sqlite:/nowhere/at/all.db", &opts, &s, &err),
                      CHELA_ENOENT);
     assert_int_equal(chela_store_open("sqlite:", &opts, &s, &err), CHELA_EINVAL);
+    assert_int_equal(chela_store_open("sqlite::memory:", &opts, &s, &err), CHELA_EINVAL);
+    assert_non_null(strstr(err.message, "use memory:"));
     assert_int_equal(chela_store_open("mysql://x", &opts, &s, &err), CHELA_EINVAL);
 }
 
