@@ -53,7 +53,7 @@ static int read_limits(struct chela_limits limits, struct chela_error *err) {
     return ch_agent_opts_read(&o, &out, err);
 }
 
-/* What is left of a budget that was exceeded is not the absence of a limit, and NaN is no budget. */
+/* The negative rest of a budget is not the absence of a limit, and NaN is no budget. */
 static void test_limits_out_of_range(void **state) {
     (void)state;
     struct chela_error err = {0};
