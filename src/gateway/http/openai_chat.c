@@ -365,7 +365,8 @@ static int openai_chat_read_request(struct ch_completion *r, struct ch_lane_opts
                                     struct chela_error *err) {
     static const char members[] =
         "stream:boolean stream_options:object stream_options.include_usage:boolean tools:array "
-        "functions:array response_format:object response_format.json_schema:object n:integer modalities:array";
+        "functions:array response_format:object response_format.json_schema:object n:integer "
+        "modalities:array";
     struct ch_request *req = r->request;
     const struct ch_json *f = ch_json_get(req->json, "response_format");
     const struct ch_json *schema = ch_json_path(f, "json_schema", "schema", NULL);
