@@ -433,9 +433,9 @@ chat '"messages":[{"role":"user","content":"limit"}]'
 answers "chat: a rate limit" 429
 chat '"messages":[{"role":"user","content":"busy"}]'
 answers "chat: an overload" 503
-same "with one delay" 'retry-after: 1' "$(grep -i '^retry-after' "$err" | tr -d '\r' | tr A-Z a-z)"
+same "with one delay" 'retry-after: 1' "$(grep -i '^retry-after' "$err" | tr -d '\r' | tr '[:upper:]' '[:lower:]')"
 post /v1/chat/completions '{"model":"busy","messages":[{"role":"user","content":"x"}]}'
-same "an overload with a delay: one delay, the service's" '503 retry-after: 2' "$code $(grep -i '^retry-after' "$err" | tr -d '\r' | tr A-Z a-z)"
+same "an overload with a delay: one delay, the service's" '503 retry-after: 2' "$code $(grep -i '^retry-after' "$err" | tr -d '\r' | tr '[:upper:]' '[:lower:]')"
 
 # --- the clients count the tokens that were written to a cache
 for stream in false true; do
