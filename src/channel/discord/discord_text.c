@@ -110,19 +110,6 @@ static void text_add_table(struct ch_buf *out, struct ch_sv rows, bool aligned) 
 
 /* --- lines */
 
-/* The length of the code between backticks at the start of s; 0: none. */
-static size_t text_code(struct ch_sv s) {
-    size_t n = 0, run = 0;
-    while (n < s.n && s.p[n] == '`')
-        n++;
-    for (size_t i = n; n && i < s.n; i++) {
-        run = s.p[i] == '`' ? run + 1 : 0;
-        if (run == n && (i + 1 == s.n || s.p[i + 1] != '`'))
-            return i + 1;
-    }
-    return 0;
-}
-
 /* True if two bars begin here that no backslash precedes. */
 static bool text_is_bars(struct ch_sv line, size_t i) {
     return i + 1 < line.n && line.p[i + 1] == '|' && (!i || line.p[i - 1] != '\\');
@@ -141,7 +128,8 @@ static void text_add_line(struct ch_buf *out, struct ch_sv line) {
         return;
     }
     for (size_t i = 0; i < line.n; i++) {
-        size_t code = text_code(text_after(line, i));
+        struct ch_sv inside;
+        size_t code = ch_kit_code_span(text_after(line, i), &inside);
         bool image = line.p[i] == '!' && i + 1 < line.n && line.p[i + 1] == '[' &&
                      memmem(line.p + i, line.n - i, "](", 2) && (!i || line.p[i - 1] != '\\');
         if (!code && line.p[i] == '|' && ((i && line.p[i - 1] == '|') || text_is_bars(line, i)))

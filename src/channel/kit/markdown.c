@@ -43,6 +43,20 @@ void ch_kit_add_code(struct ch_buf *out, struct ch_sv text) {
     }
 }
 
+size_t ch_kit_code_span(struct ch_sv s, struct ch_sv *code) {
+    size_t n = 0, run = 0;
+    while (n < s.n && s.p[n] == '`')
+        n++;
+    for (size_t i = n; n && i < s.n; i++) {
+        run = s.p[i] == '`' ? run + 1 : 0;
+        if (run == n && (i + 1 == s.n || s.p[i + 1] != '`')) {
+            *code = ch_sv(s.p + n, i + 1 - 2 * n);
+            return i + 1;
+        }
+    }
+    return 0;
+}
+
 bool ch_kit_is_row(struct ch_sv line) {
     struct ch_sv s = ch_sv_trim(line);
     return s.n > 1 && s.p[0] == '|' && s.p[s.n - 1] == '|';

@@ -18,6 +18,9 @@ struct ch_sv ch_kit_info(struct ch_sv line);
 /* Appends a text for a block between three backticks: a zero-width space separates backticks
  * that would end the block. */
 void ch_kit_add_code(struct ch_buf *out, struct ch_sv text);
+/* The length of the code span at the start of s, which begins and ends with equally many
+ * backticks; 0: none. *code: the text between the backticks. */
+size_t ch_kit_code_span(struct ch_sv s, struct ch_sv *code);
 /* True for a row of a table. */
 bool ch_kit_is_row(struct ch_sv line);
 

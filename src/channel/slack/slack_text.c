@@ -121,19 +121,13 @@ static size_t slack_emphasis(struct ch_buf *out, struct ch_sv s, bool at_word,
     return 0;
 }
 
-/* Code between equally many backticks; the bytes that were read, 0: none. */
+/* Code at the start of s; the bytes that were read, 0: none. */
 static size_t slack_code(struct ch_buf *out, struct ch_sv s) {
-    size_t n = 0, run = 0, end = 0;
-    while (n < s.n && s.p[n] == '`')
-        n++;
-    for (size_t i = n; n && i < s.n && !end; i++) {
-        run = s.p[i] == '`' ? run + 1 : 0;
-        end = run == n && (i + 1 == s.n || s.p[i + 1] != '`') ? i + 1 : 0;
-    }
+    struct ch_sv code;
+    size_t end = ch_kit_code_span(s, &code);
     if (!end)
         return 0;
-    struct ch_sv code = ch_sv(s.p + n, end - 2 * n);
-    const char *marks = n > 2 || memchr(code.p, '`', code.n) ? "```" : "`";
+    const char *marks = end - code.n > 4 || memchr(code.p, '`', code.n) ? "```" : "`";
     ch_buf_add_str(out, marks);
     ch_slack_escape(out, code);
     ch_buf_add_str(out, marks);
