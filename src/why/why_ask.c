@@ -132,6 +132,19 @@ static int take_decision(struct why_call *c, const struct ch_target *t, struct c
     return 0;
 }
 
+/* The service's own tools in a neutral request, as JSON. */
+static struct ch_sv server_tools_of(struct ch_sv neutral, struct ch_arena *a) {
+    const struct ch_json *v = NULL;
+    CH_BUF_AUTO text = {0};
+    struct ch_jw w = ch_jw(&text);
+    ch_json_parse(a, neutral, CH_JSON_STRICT, &v, NULL, NULL);
+    const struct ch_json *tools = ch_json_get(v, "server_tools");
+    if (!ch_json_is(tools, CH_JSON_ARRAY))
+        return CH_SV("");
+    ch_jw_value(&w, tools);
+    return ch_arena_sv(a, ch_buf_sv(&text));
+}
+
 /* Sends the request and runs the loop until the reply is complete. A scripted model is reached
  * through the cassette, if there is one. */
 static int send_and_wait(chela_runtime *rt, const struct ch_target *t,
@@ -172,7 +185,8 @@ int ch_why_ask(chela_runtime *rt, struct ch_target *t, struct ch_sv neutral, boo
     rc = ch_target_aws_sign(t, ch_now_ms(ch_loop_clock(rt->loop)), &arena, &http, err);
     if (rc < 0)
         return rc;
-    ch_decoder_init_for(&c.decoder, &t->ep, ch_sv_str(t->model), why_ignore, &c);
+    ch_decoder_init_for(&c.decoder, &t->ep, ch_sv_str(t->model), server_tools_of(neutral, &arena),
+                        why_ignore, &c);
     rc = send_and_wait(rt, t, &http, &c);
     if (rc == 0)
         rc = take_decision(&c, t, out, err);

@@ -138,7 +138,8 @@ int ch_side_query_start(const struct ch_side_query_opts *o, struct ch_side_query
     a->start = ch_now_ms(ch_loop_clock(a->loop));
     a->turn = o->run->m.turns;
     a->messages = o->n;
-    ch_decoder_init_for(&a->decoder, &a->target->ep, ch_sv_str(a->target->model), ignore, a);
+    ch_decoder_init_for(&a->decoder, &a->target->ep, ch_sv_str(a->target->model), CH_SV(""),
+                        ignore, a);
     int rc = side_query_encode(a, o, err);
     if (rc < 0) {
         free_aside(a);

@@ -64,6 +64,7 @@ struct ch_think {
     struct ch_http_request http;
     struct ch_shared_head *head; /* a reference: has URL and headers of `http` */
     struct ch_sv body[3];
+    struct ch_sv server_tools;     /* of the current request, in the run's arena */
     size_t unseen;                 /* bytes of text that came after the run was stopped */
     unsigned held;                 /* quirks that would remove strict schemas from this request */
     enum ch_output_way output_way; /* how this turn's request asks for the answer's form */
@@ -402,6 +403,7 @@ static int think_describe(chela_run *run, const struct chela_turn_patch *patch,
     if (a->server_tools)
         req->server_tools = ch_server_tools_for(&run->arena, a->server_tools,
                                                 run->target->provider, run->target->ep.codec->name);
+    run->turn->server_tools = req->server_tools;
     run->turn->output_way = CH_OUTPUT_AUTO;
     run->turn->held = 0;
     choose_tools(run, patch->tools, parts, req);
@@ -765,7 +767,7 @@ static struct ch_decoder *decoder_of(chela_run *run) {
     if (!t->decoder)
         t->decoder = ch_malloc(sizeof(*t->decoder));
     ch_decoder_init_for(t->decoder, &run->target->ep, ch_sv_str(run->target->model),
-                        on_model_event, run);
+                        t->server_tools, on_model_event, run);
     t->decoding = true;
     return t->decoder;
 }

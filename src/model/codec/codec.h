@@ -231,6 +231,8 @@ struct ch_decoder {
     bool saw_event;  /* an event of any protocol was read */
     bool ending;     /* no more bytes: a malformed event was truncated */
     const char *provider; /* provider of the request, borrowed; NULL: unknown */
+    const struct ch_endpoint *endpoint; /* likewise */
+    struct ch_sv server_tools; /* of the request, borrowed */
     struct ch_sv requested_model; /* model of the request, borrowed */
     void *state;  /* codec->state_size bytes, in the arena */
     struct ch_reply reply;

@@ -112,9 +112,11 @@ void ch_decoder_init(struct ch_decoder *d, const struct ch_codec *codec, ch_mode
 }
 
 void ch_decoder_init_for(struct ch_decoder *d, const struct ch_endpoint *ep, struct ch_sv model,
-                         ch_model_event_fn *fn, void *user) {
+                         struct ch_sv server_tools, ch_model_event_fn *fn, void *user) {
     init(d, ep->codec, ep->quirks & CH_Q_THINK_TAGS, fn, user);
     d->provider = ep->provider;
+    d->endpoint = ep;
+    d->server_tools = server_tools;
     d->requested_model = d->reply.model = model; /* reply.model: until the vendor names it */
 }
 

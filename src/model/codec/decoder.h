@@ -6,10 +6,11 @@
 void ch_decoder_init(struct ch_decoder *d, const struct ch_codec *codec, ch_model_event_fn *fn,
                      void *user);
 
-/* The same for a request to an endpoint, with its quirks, and to a model. The names of the
- * provider and the model are borrowed; the reply's message records both. */
+/* The same for a request to an endpoint, with its quirks, and to a model. server_tools: as in
+ * the request. The endpoint and the texts are borrowed; the reply's message records the names of
+ * the provider and the model. */
 void ch_decoder_init_for(struct ch_decoder *d, const struct ch_endpoint *ep, struct ch_sv model,
-                         ch_model_event_fn *fn, void *user);
+                         struct ch_sv server_tools, ch_model_event_fn *fn, void *user);
 
 void ch_decoder_release(struct ch_decoder *d);
 

@@ -110,17 +110,16 @@ void ch_encode_undo(struct ch_buf *out, size_t mark) {
 
 /* --- members from the configuration */
 
-static const struct ch_json *read_extra_body(const struct ch_model_request *req,
-                                             struct ch_arena *a) {
+static const struct ch_json *read_extra_body(const struct ch_endpoint *ep, struct ch_arena *a) {
     const struct ch_json *v = NULL;
-    char *text = ch_arena_printf(a, "{%.*s}", CH_SV_FMT(req->endpoint->extra_body));
+    char *text = ch_arena_printf(a, "{%.*s}", CH_SV_FMT(ep->extra_body));
     ch_json_parse(a, ch_sv_str(text), CH_JSON_STRICT, &v, NULL, NULL);
     return v;
 }
 
 bool ch_encode_extra_has(const struct ch_model_request *req, const char *member) {
     CH_ARENA_AUTO arena = {0};
-    return req->endpoint->extra_body.n && ch_json_get(read_extra_body(req, &arena), member);
+    return req->endpoint->extra_body.n && ch_json_get(read_extra_body(req->endpoint, &arena), member);
 }
 
 bool ch_encode_has_tools(const struct ch_model_request *req) {
@@ -129,7 +128,7 @@ bool ch_encode_has_tools(const struct ch_model_request *req) {
         return true;
     if (!req->endpoint->extra_body.n)
         return false;
-    const struct ch_json *tools = ch_json_get(read_extra_body(req, &arena), "tools");
+    const struct ch_json *tools = ch_json_get(read_extra_body(req->endpoint, &arena), "tools");
     return ch_json_is(tools, CH_JSON_ARRAY) && tools->n;
 }
 
@@ -142,8 +141,28 @@ void ch_encode_extra_tools(const struct ch_model_request *req, struct ch_jw *w) 
         ch_jw_value(w, t);
     if (!req->endpoint->extra_body.n)
         return;
-    for (CH_JSON_EACH(tool, ch_json_get(read_extra_body(req, &arena), "tools")))
+    for (CH_JSON_EACH(tool, ch_json_get(read_extra_body(req->endpoint, &arena), "tools")))
         ch_jw_value(w, tool);
+}
+
+static bool lists_tool(const struct ch_json *tools, const char *type, struct ch_sv name) {
+    for (CH_JSON_EACH(t, tools))
+        if (ch_sv_is(ch_json_get_str(t, "type"), type) &&
+            ch_sv_eq(ch_json_get_str(t, "name"), name))
+            return true;
+    return false;
+}
+
+bool ch_encode_declares(const struct ch_endpoint *ep, struct ch_sv server_tools, const char *type,
+                        struct ch_sv name) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *own = NULL;
+    if (server_tools.n)
+        ch_json_parse(&arena, server_tools, CH_JSON_STRICT, &own, NULL, NULL);
+    if (lists_tool(own, type, name))
+        return true;
+    return ep->extra_body.n &&
+           lists_tool(ch_json_get(read_extra_body(ep, &arena), "tools"), type, name);
 }
 
 static void write_merged(struct ch_jw *w, const struct ch_json *own, const struct ch_json *added) {
@@ -185,7 +204,7 @@ int ch_encode_extra(const struct ch_model_request *req, struct ch_buf *tail, siz
     const struct ch_json *own = NULL;
     if (!req->endpoint->extra_body.n)
         return CHELA_OK;
-    const struct ch_json *extra = read_extra_body(req, &arena);
+    const struct ch_json *extra = read_extra_body(req->endpoint, &arena);
     int rc = check_extra(req, extra, err);
     if (rc < 0)
         return rc;

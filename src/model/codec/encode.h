@@ -51,6 +51,10 @@ bool ch_encode_document_text(const struct ch_block *b, struct ch_buf *out);
  * not. */
 uint32_t ch_encode_end_of(const struct ch_msg *m);
 
+/* True if a request with these server tools to the endpoint declares a tool of this type and
+ * name. */
+bool ch_encode_declares(const struct ch_endpoint *ep, struct ch_sv server_tools, const char *type,
+                        struct ch_sv name);
 /* True if the endpoint's extra body has this member. */
 bool ch_encode_extra_has(const struct ch_model_request *req, const char *member);
 /* True if the request has tools: of the agent, of the service, or in the extra body. */

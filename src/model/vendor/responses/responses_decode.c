@@ -37,6 +37,13 @@ static struct state *responses_decode_state_of(struct ch_decoder *d) {
     return d->state;
 }
 
+static struct ch_responses_items *items_of(struct ch_decoder *d) {
+    struct ch_responses_items *items = &responses_decode_state_of(d)->items;
+    items->endpoint = d->endpoint;
+    items->server_tools = d->server_tools;
+    return items;
+}
+
 /* --- the state of the reply */
 
 struct response {
@@ -155,7 +162,7 @@ static void add_logprobs(struct ch_decoder *d, struct ch_sv json) {
 /* Apply the whole reply. event_status is its status according to the event. */
 static int use_response(struct ch_decoder *d, const struct response *r, struct ch_sv event_status,
                         struct chela_error *err) {
-    struct state *st = responses_decode_state_of(d);
+    struct ch_responses_items *items = items_of(d);
     struct ch_sv status = r->status.n ? r->status : event_status;
     bool completed = ch_sv_is(status, "completed") || ch_sv_is(status, "complete");
     bool incomplete = ch_sv_is(status, "incomplete");
@@ -167,12 +174,12 @@ static int use_response(struct ch_decoder *d, const struct response *r, struct c
             : ch_arena_sv(&d->arena, status);
     if (!d->logprobs.n) /* a stream has sent them with the items */
         add_logprobs(d, r->output);
-    if (ch_responses_output(&st->items, d->fold, r->output) < 0)
+    if (ch_responses_output(items, d->fold, r->output) < 0)
         return ch_decode_too_large(err);
     if (!completed && !incomplete)
         return fail_by_status(d, status, r->json, err);
     if (completed)
-        ch_responses_close(&st->items, d->fold);
+        ch_responses_close(items, d->fold);
     d->reply.stop = completed ? CH_STOP_STOP : responses_decode_stop_of(r->reason);
     d->reply.complete = d->stopped = true;
     return CHELA_OK;
@@ -289,7 +296,7 @@ static bool responses_decode_repeat(struct ch_decoder *d, struct ch_sv data, int
 static int item_event(struct ch_decoder *d, struct ch_sv name, const struct event *e,
                       struct ch_sv data) {
     struct state *st = responses_decode_state_of(d);
-    struct ch_responses_items *items = &st->items;
+    struct ch_responses_items *items = items_of(d);
     bool added = ch_sv_is(name, "output_item.added");
     int64_t index = e->output_index;
     if (index < 0)
@@ -315,7 +322,7 @@ static int item_event(struct ch_decoder *d, struct ch_sv name, const struct even
                    ? CHELA_OK
                    : ch_responses_settle(items, d->fold, st->last, e->part, kind, e->text);
     int rc = ch_responses_add(items, d->fold, st->last, e->part, kind, e->delta, &key);
-    if (rc == CHELA_OK)
+    if (rc == CHELA_OK && items->list[st->last].kind != CH_ITEM_SERVICE_CALL)
         responses_decode_learn(d, data, e->delta, kind, key);
     return rc;
 }

@@ -355,6 +355,11 @@ bool ch_responses_wants_answer(struct ch_sv type) {
     return false;
 }
 
+/* The service's own custom call has no output item, without which a request may not have it. */
+static bool goes_unanswered(struct ch_sv type) {
+    return ch_responses_wants_answer(type) || ch_sv_is(type, "custom_tool_call");
+}
+
 static bool is_sent(const struct ch_block *b, bool same) {
     switch (b->type) {
     case CH_BLOCK_TEXT:
@@ -364,7 +369,7 @@ static bool is_sent(const struct ch_block *b, bool same) {
     case CH_BLOCK_IMAGE:
         return true;
     case CH_BLOCK_OPAQUE:
-        return same && !ch_responses_wants_answer(b->name) && ch_is_json(b->text, CH_JSON_OBJECT);
+        return same && !goes_unanswered(b->name) && ch_is_json(b->text, CH_JSON_OBJECT);
     default:
         return false;
     }

@@ -1,7 +1,8 @@
 /* responses_findings.c -- see responses_findings.h.
  *
  * Annotations are positions in the text of their own block. Items of unknown types are calls
- * of the service's tools: "web_search_call", "code_interpreter_call" and so on. */
+ * of the service's tools: "web_search_call", "code_interpreter_call" and so on. The arguments of
+ * some are a text, "arguments" or "input". */
 #include "model/vendor/responses/responses_findings.h"
 
 #include "json/json.h"
@@ -58,6 +59,8 @@ static void responses_call(struct ch_findings *f, const struct ch_block *b,
     static const char *const results[] = {"output", "outputs", "results", "error", NULL};
     struct ch_sv name, id = ch_json_get_str(v, "id"), own = ch_json_get_str(v, "name"),
                        arguments = ch_json_get_str(v, "arguments");
+    if (!arguments.n)
+        arguments = ch_json_get_str(v, "input");
     const struct ch_json *action = ch_json_get(v, "action");
     CH_BUF_AUTO inputs = {0};
     if (ch_responses_wants_answer(b->name) || !ends_with_call(b->name, &name))

@@ -10,6 +10,7 @@
 #include "json/members.h"
 #include "json/pull.h"
 #include "json/writer.h"
+#include "model/codec/encode.h"
 
 #define PART_KEYS CH_LIMIT_REPLY_BLOCKS /* first key of parts */
 
@@ -85,7 +86,7 @@ static bool responses_items_read_item(struct ch_responses_items *x, struct ch_sv
     return ch_members_read(json, &x->scratch, members, CH_LEN(members), w) && w->type.n;
 }
 
-static enum ch_responses_kind responses_items_kind_of(struct ch_sv type) {
+static enum ch_responses_kind kind_of_type(struct ch_sv type) {
     static const struct {
         const char *type;
         enum ch_responses_kind kind;
@@ -99,6 +100,15 @@ static enum ch_responses_kind responses_items_kind_of(struct ch_sv type) {
         if (ch_sv_is(type, kinds[i].type))
             return kinds[i].kind;
     return CH_ITEM_UNKNOWN;
+}
+
+/* Where the request is not known, a custom call counts as one for the client. */
+static enum ch_responses_kind responses_items_kind_of(const struct ch_responses_items *x,
+                                                      const struct wire_item *w) {
+    enum ch_responses_kind kind = kind_of_type(w->type);
+    bool ours = kind != CH_ITEM_CUSTOM_CALL || !x->endpoint ||
+                ch_encode_declares(x->endpoint, x->server_tools, "custom", w->name);
+    return ours ? kind : CH_ITEM_SERVICE_CALL;
 }
 
 static uint64_t responses_items_id_of(const struct wire_item *w) {
@@ -147,6 +157,9 @@ int ch_responses_add(struct ch_responses_items *x, struct ch_fold *f, unsigned i
                      enum ch_responses_delta kind, struct ch_sv piece, unsigned *key) {
     struct ch_responses_item *item = item_at(x, index);
     bool parted = kind == CH_DELTA_TEXT || kind == CH_DELTA_REFUSAL;
+    *key = index;
+    if (item && item->kind == CH_ITEM_SERVICE_CALL)
+        return CHELA_OK;
     if (!item || !responses_items_key_of(x, index, parted ? part : 0, key))
         return CHELA_ELIMIT;
     item->known = true;
@@ -176,6 +189,8 @@ int ch_responses_settle(struct ch_responses_items *x, struct ch_fold *f, unsigne
     struct ch_responses_item *item = item_at(x, index);
     bool call = kind == CH_DELTA_CALL;
     unsigned key;
+    if (item && item->kind == CH_ITEM_SERVICE_CALL)
+        return CHELA_OK;
     if (!item || !responses_items_key_of(x, index, call ? 0 : part, &key))
         return CHELA_ELIMIT;
     item->known = true;
@@ -193,7 +208,7 @@ int ch_responses_begin(struct ch_responses_items *x, struct ch_fold *f, unsigned
         return CHELA_OK;
     item->known = true;
     item->id = responses_items_id_of(&w);
-    item->kind = (uint8_t)responses_items_kind_of(w.type);
+    item->kind = (uint8_t)responses_items_kind_of(x, &w);
     if (item->kind == CH_ITEM_REASONING)
         return ch_fold_reasoning(f, index, CH_SV(""));
     if (!responses_items_is_call(item->kind))
@@ -439,7 +454,7 @@ int ch_responses_done(struct ch_responses_items *x, struct ch_fold *f, unsigned 
     item->known = item->done = true;
     if (!item->id)
         item->id = responses_items_id_of(&w);
-    item->kind = (uint8_t)responses_items_kind_of(w.type);
+    item->kind = (uint8_t)responses_items_kind_of(x, &w);
     switch ((enum ch_responses_kind)item->kind) {
     case CH_ITEM_MESSAGE:
         return done_message(x, f, index, &w, first);
@@ -448,6 +463,7 @@ int ch_responses_done(struct ch_responses_items *x, struct ch_fold *f, unsigned 
     case CH_ITEM_CALL:
     case CH_ITEM_CUSTOM_CALL:
         return done_call(x, f, index, &w);
+    case CH_ITEM_SERVICE_CALL:
     case CH_ITEM_UNKNOWN:
         return ch_sv_is(w.type, "image_generation_call") && w.image.n
                    ? done_image(x, f, index, &w, json)
@@ -472,13 +488,14 @@ static bool responses_items_is_news(const struct ch_responses_items *x, size_t a
 static bool same_kind(const struct ch_responses_items *x, size_t at, struct ch_sv json) {
     static const struct ch_member members[] = {
         CH_MEMBER(struct wire_item, type, "type", CH_MEMBER_STR),
+        CH_MEMBER(struct wire_item, name, "name", CH_MEMBER_STR),
     };
     CH_BUF_AUTO scratch = {0};
     struct wire_item item = {0};
     if (at >= x->n || !x->list[at].known)
         return true;
     ch_members_read(json, &scratch, members, CH_LEN(members), &item);
-    return responses_items_kind_of(item.type) == x->list[at].kind;
+    return responses_items_kind_of(x, &item) == x->list[at].kind;
 }
 
 int ch_responses_output(struct ch_responses_items *x, struct ch_fold *f, struct ch_sv output) {

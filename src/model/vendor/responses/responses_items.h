@@ -8,9 +8,13 @@
  *       TEXT       {"id","phase","annotations"}, as far as present
  *       REASONING  the item itself, if it can be sent back: it contains its encrypted
  *                  form, or the reasoning itself
- *       TOOL_CALL  {"id","namespace","caller"}, as far as present */
+ *       TOOL_CALL  {"id","namespace","caller"}, as far as present
+ *
+ * A custom call of a tool that the request does not declare was run by the service (xAI shows
+ * its own searches so): the item is kept unchanged, as are the other calls of the service. */
 #ifndef CH_MODEL_RESPONSES_ITEMS_H
 #define CH_MODEL_RESPONSES_ITEMS_H
+#include "model/catalog/model_request.h"
 #include "model/codec/fold.h"
 
 enum ch_responses_kind {
@@ -19,6 +23,7 @@ enum ch_responses_kind {
     CH_ITEM_REASONING,
     CH_ITEM_CALL,
     CH_ITEM_CUSTOM_CALL,
+    CH_ITEM_SERVICE_CALL, /* run by the service; kept unchanged */
 };
 
 struct ch_responses_item {
@@ -45,6 +50,8 @@ struct ch_responses_items {
     } parts[CH_RESPONSES_PARTS];
     unsigned nparts;
     struct ch_buf scratch, inner, text;
+    const struct ch_endpoint *endpoint; /* of the request, borrowed; NULL: unknown */
+    struct ch_sv server_tools;          /* likewise */
 };
 void ch_responses_items_release(struct ch_responses_items *x);
 
