@@ -61,7 +61,8 @@ struct chela_str {
     X(HANDOFF, 26, "handoff", fallback) /* another agent takes the conversation over */            \
     X(SERVER_TOOL, 27, "server_tool", server) /* the vendor ran one of its own tools */            \
     X(MEDIA, 28, "media", made) /* the model made an image or a sound */                           \
-    X(BUDGET, 29, "budget", budget) /* a budget of the gateway is used up */
+    X(BUDGET, 29, "budget", budget) /* a budget of the gateway is used up */                       \
+    X(EPOCH, 30, "epoch", epoch) /* the prefix of the conversation's requests changed */
 
 /* The types of events as constants. */
 enum chela_event_type {
@@ -213,6 +214,13 @@ struct chela_event {
             double limit, used;
             int64_t resets;      /* milliseconds since 1970: when the use is reset to zero */
         } budget;
+        struct {
+            /* The vendor's cache does not hold the conversation any more, and reasoning that
+             * was bound to the earlier prefix is not sent again (docs/context.md). */
+            unsigned n;         /* from 2: a conversation begins with the first */
+            const char *reason; /* "system", "tools", "model", "compaction", "pruning",
+                                 * "refused_block" */
+        } epoch;
         struct {
             /* An event of a run of another agent, which this run called as a tool
              * (docs/modes.md). `run`, `seq` and `ts` above belong to the other run. In

@@ -44,6 +44,9 @@ bool ch_otel_log_event(struct ch_otel_span *s, const chela_run *run, const struc
         ch_otel_add_int(s, CH_OTEL_TOKENS_BEFORE, (int64_t)ev->compaction.tokens_before);
         ch_otel_add_int(s, CH_OTEL_TOKENS_AFTER, (int64_t)ev->compaction.tokens_after);
         break;
+    case CHELA_EV_EPOCH:
+        ch_otel_add_text(s, CH_OTEL_REASON, ch_sv_str(ev->epoch.reason));
+        break;
     case CHELA_EV_WARNING:
         *severity = CH_OTEL_WARN;
         s->error = ch_unstr(ev->note.text);

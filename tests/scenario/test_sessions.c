@@ -127,7 +127,7 @@ static void test_what_is_written(void **state) {
     stage_play(&st, "go");
     assert_string_equal(stage_verdict(&st), "done/task_completed");
     check_types(store, "a",
-                "inbound state part request message state done started started "
+                "inbound state epoch part request message state done started started "
                 "done done request message state ");
     /* one for what came in, one for the calls that change something */
     assert_int_equal(fault.syncs, 2);
@@ -377,7 +377,7 @@ static void test_numbers_are_stored(void **state) {
     open_kept(&st, store, "a", 1);
     st.on_event = tell_much;
     stage_play(&st, "go");
-    check_types(store, "a", "inbound state part request state message state ");
+    check_types(store, "a", "inbound state epoch part request state message state ");
     stage_close(&st);
     chela_store_close(store);
 }
@@ -655,7 +655,7 @@ static void test_a_rewrite_forgets_nothing(void **state) {
     st.on_event = rewrite;
     stage_play(&st, "go");
     check_types(store, "a",
-                "inbound state part request compaction state message state ");
+                "inbound state epoch part request compaction state message state ");
     stage_close(&st);
 
     open_kept(&st, store, "a", 2);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "agent/context/context_budget.h"
+#include "agent/context/epoch.h"
 #include "agent/context/memory_flush.h"
 #include "agent/context/role_prompts.h"
 #include "agent/context/side_query.h"
@@ -80,6 +81,7 @@ static size_t store_rewrite(chela_run *run, enum chela_compacted strategy, size_
                                               .tokens_before = before,
                                               .tokens_after = after,
                                               .usage = *usage});
+    ch_epoch_rewritten(run, strategy == CHELA_COMPACTED_PRUNE ? "pruning" : "compaction");
     return after;
 }
 
@@ -121,7 +123,7 @@ static bool compaction_announce(chela_run *run, enum chela_compacted strategy, s
     ch_log(CH_LOG_INFO, "context", "%s: %s: %zu tokens, were %zu", run->session->key,
            chela_compacted_name(strategy),
            ev.compaction.tokens_after, before);
-    return ch_emit(run, &ev);
+    return ch_emit(run, &ev) && ch_epoch_tell(run);
 }
 
 /* The history cannot be shortened enough: sets an error that names the part that does not

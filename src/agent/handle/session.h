@@ -54,6 +54,21 @@ struct ch_context_budget {
     int64_t warm;      /* monotonic ms of the last reply; 0: none */
 };
 
+/* What a request begins with, as hashes. */
+struct ch_epoch_prefix {
+    uint64_t service, system, tools;
+};
+
+/* The epoch of a conversation (epoch.h). A zeroed struct: no request was made. */
+struct ch_epoch {
+    unsigned n;     /* from 1 */
+    size_t unbound; /* messages from the start whose reasoning is not sent again */
+    struct ch_epoch_prefix prefix;
+    const char *news;  /* static: the event that is to be emitted has this reason; NULL: none */
+    uint64_t revision; /* of the last request; the hashes are made again for another */
+    const struct ch_target *target; /* of the last request */
+};
+
 /* Functions of the session's owner (session/) that a run calls. */
 struct ch_session_owner {
     void (*rested)(chela_session *s); /* the run has ended or paused */
@@ -102,6 +117,7 @@ struct chela_session {
     struct ch_transcript transcript;
     struct ch_encoder encoder;
     struct ch_context_budget budget;
+    struct ch_epoch epoch;
     uint64_t revision;          /* revision of the request's head and tail */
     uint64_t registry_revision; /* revision of the registry in the last request */
     bool patched;               /* the last request had its own head or tail */

@@ -75,6 +75,11 @@
  *               "status","text",["role","usage","cost","retry_after_ms"]}; class refused: the
  *               model declined
  *
+ *   EPOCH       The conversation begins an epoch (context/epoch.h). {"run","turn","n","reason",
+ *               "unbound","service","system","tools"}. unbound: messages from the start whose
+ *               reasoning is not sent again; the last three: hashes of what requests begin
+ *               with, hex. A rewritten transcript is followed by such a record
+ *
  * A reader ignores unknown members and unknown types. */
 #ifndef CH_AGENT_JOURNAL_H
 #define CH_AGENT_JOURNAL_H
@@ -100,7 +105,8 @@
     X(ATTACHED, "attached")    \
     X(PART, "part")            \
     X(REQUEST, "request")      \
-    X(FAILURE, "failure")
+    X(FAILURE, "failure")      \
+    X(EPOCH, "epoch")
 
 enum ch_record_type {
     CH_REC_NONE, /* 0 is no type */

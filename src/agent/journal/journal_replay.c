@@ -582,6 +582,22 @@ static int fold_compaction(struct reading *r) {
     return 0;
 }
 
+static uint64_t hash_in(const struct ch_json *v, const char *name) {
+    uint64_t hash = 0;
+
+    ch_part_id_read(ch_json_get_str(v, name), &hash);
+    return hash;
+}
+
+static int fold_epoch(struct reading *r) {
+    r->past->epoch = (struct ch_epoch){
+        .n = (unsigned)amount(r->v, "n"),
+        .unbound = (size_t)amount(r->v, "unbound"),
+        .prefix = {hash_in(r->v, "service"), hash_in(r->v, "system"), hash_in(r->v, "tools")},
+    };
+    return 0;
+}
+
 static int fold_dropped(struct reading *r) {
     struct ch_journal_replay *p = r->past;
     int64_t left = ch_json_int(ch_json_get(r->v, "messages"), -1);
@@ -695,6 +711,7 @@ int ch_journal_replay_fold(const struct chela_store_record *record, void *past,
         [CH_REC_ASKED] = fold_asked,           [CH_REC_ANSWERED] = fold_answered,
         [CH_REC_COMPACTION] = fold_compaction, [CH_REC_DROPPED] = fold_dropped,
         [CH_REC_PART] = fold_part,             [CH_REC_OUTBOUND] = fold_outbound,
+        [CH_REC_EPOCH] = fold_epoch,
     };
     struct reading r = {.past = past, .record = record, .err = err};
 

@@ -10,6 +10,7 @@
 #include "agent/machine/run_counters.h"
 #include "agent/journal/journal.h"
 #include "agent/journal/request_parts.h"
+#include "agent/handle/session.h"
 #include "agent/machine/run.h"
 #include "base/arena.h"
 #include "base/buf.h"
@@ -109,6 +110,7 @@ struct ch_journal_replay {
     const struct ch_json *saved;     /* in the arena: last STATE record of the run; NULL: none */
     struct ch_buf state;             /* last STATE record of the run, not parsed yet */
     struct ch_part_ids parts;        /* parts of requests that are stored */
+    struct ch_epoch epoch;           /* the last one */
 };
 
 struct ch_journal_replay *ch_journal_replay_new(void);

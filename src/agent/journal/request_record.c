@@ -165,6 +165,8 @@ static void write_options(struct ch_jw *w, const struct ch_model_request *req) {
         ch_jw_kbool(w, "parallel", false);
     if (req->no_stream)
         ch_jw_kbool(w, "stream", false);
+    if (req->unbound)
+        ch_jw_kint(w, "unbound", (int64_t)req->unbound);
     if (req->no_calls)
         ch_jw_kbool(w, "no_calls", true);
     if (req->output_schema.n)

@@ -767,6 +767,29 @@ static void write_lasting(struct ch_jw *w, const chela_session *s) {
     ch_jw_end(w, ']');
 }
 
+static void write_hash(struct ch_jw *w, const char *name, uint64_t hash) {
+    char hex[CH_PART_HEX];
+
+    ch_part_id_write(hash, hex);
+    ch_jw_kcstr(w, name, hex);
+}
+
+void ch_run_journal_epoch(chela_run *run, const char *reason) {
+    struct ch_run_journal *k = ch_run_journal_of(run);
+    const struct ch_epoch *e = &run->session->epoch;
+
+    if (!k)
+        return;
+    struct ch_jw w = run_journal_begin(k, run);
+    ch_jw_kint(&w, "n", e->n);
+    ch_jw_kcstr(&w, "reason", reason);
+    ch_jw_kint(&w, "unbound", (int64_t)e->unbound);
+    write_hash(&w, "service", e->prefix.service);
+    write_hash(&w, "system", e->prefix.system);
+    write_hash(&w, "tools", e->prefix.tools);
+    run_journal_append(run->session, &w, CH_REC_EPOCH, CH_SYNC_LATER);
+}
+
 void ch_run_journal_dropped(chela_run *run) {
     struct ch_run_journal *k = ch_run_journal_of(run);
 

@@ -165,6 +165,8 @@ struct ch_run_journal_rewrite {
     size_t tokens_before, tokens_after;
     struct ch_usage usage; /* usage of the summary's model */
 };
+/* EPOCH: the session's epoch has begun. */
+void ch_run_journal_epoch(chela_run *run, const char *reason);
 /* DROPPED: the run's messages have left the transcript. */
 void ch_run_journal_dropped(chela_run *run);
 void ch_run_journal_rewritten(chela_run *run, const struct ch_run_journal_rewrite *how);

@@ -241,6 +241,11 @@ static void event_write_budget(struct ch_jw *w, const struct chela_event *ev) {
     ch_jw_kint(w, "resets", ev->budget.resets);
 }
 
+static void event_write_epoch(struct ch_jw *w, const struct chela_event *ev) {
+    ch_jw_kint(w, "n", ev->epoch.n);
+    ch_jw_kcstr(w, "reason", ev->epoch.reason);
+}
+
 /* Members that identify the child; the members of its event follow. */
 static void event_write_child(struct ch_jw *w, const struct chela_event *ev) {
     ch_jw_kcstr(w, "parent", ev->child.parent);

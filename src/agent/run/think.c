@@ -10,6 +10,7 @@
 #include "agent/context/compaction.h"
 #include "agent/context/context.h"
 #include "agent/context/context_budget.h"
+#include "agent/context/epoch.h"
 #include "agent/context/recall.h"
 #include "agent/context/reply_directives.h"
 #include "agent/context/reply_extras.h"
@@ -454,6 +455,7 @@ static int think_encode(chela_run *run, const struct chela_turn_patch *patch, si
         return TOO_LARGE;
     if (fit == CH_CONTEXT_COLD)
         ch_compaction_prune_cold(run, tokens);
+    ch_epoch_settle(run, &req);
     rc = ch_encoder_update(e, &req, err);
     if (rc == 0)
         rc = req.endpoint->codec->http(&req, &parts, &run->turn->http, err);
@@ -583,6 +585,17 @@ static bool ask_for_less(chela_run *run, const struct ch_reply *r) {
     return true;
 }
 
+/* A service that refuses reasoning of the conversation gets the request once more without it. */
+static bool leave_reasoning(chela_run *run, const struct ch_reply *r) {
+    if (r->error.cls != CH_ERR_FORMAT || !ch_error_names_reasoning(r->error.message) ||
+        !ch_epoch_refused(run))
+        return false;
+    ch_emit_warning(run, "%s no longer takes its earlier reasoning, so the conversation goes on "
+                         "without: %.*s",
+                    run->target->spec, CH_SV_FMT(r->error.message));
+    return true;
+}
+
 static void on_failure(chela_run *run, const struct ch_reply *r) {
     ch_run_outcome_error(run, "%s: %.*s%s", run->target->spec,
                          CH_SV_FMT(r->error.message), advice(r->error.cls));
@@ -590,7 +603,7 @@ static void on_failure(chela_run *run, const struct ch_reply *r) {
     run->failure =
         (struct ch_model_failure){r->error.cls, r->error.status, r->error.retry_after_ms};
     run->turn->stop_reason = CHELA_STOP_ERROR;
-    bool mended = ask_for_less(run, r);
+    bool mended = ask_for_less(run, r) || leave_reasoning(run, r);
     if (run->dead)
         return;
     bool shown = run->turn->output_shown && !run->turn->may_redo;
@@ -910,7 +923,7 @@ void ch_think(chela_run *run) {
         ch_think_compact(run);
     if (rc != 0 || run->dead)
         return;
-    if (!think_announce(run, nmessages, ntools))
+    if (!ch_epoch_tell(run) || !think_announce(run, nmessages, ntools))
         return;
     if (ch_driver_stops(run))
         ch_driver_stop(run);

@@ -32,6 +32,7 @@ static void take_over(chela_session *s, struct ch_journal_replay *past) {
     ch_encoder_release(&s->encoder);
     s->encoder = (struct ch_encoder){0};
     s->revision = 0;
+    s->epoch = past->epoch;
     s->journal->past = past;
     s->journal->last = past->m;
     s->handed = ch_json_get_str(past->saved, "agent").n > 0;

@@ -101,6 +101,8 @@ static const struct chela_event example_made = {.made = {.media_type = STR("imag
 static const struct chela_event example_budget = {
     .budget = {"people", STR("feishu/ou_1"), false, 1, 1.02, 1767225600000}};
 
+static const struct chela_event example_epoch = {.epoch = {2, "tools"}};
+
 static const struct chela_event child_call = {
     .type = CHELA_EV_TOOL_CALL,
     .call = {.id = STR("call_1"), .name = STR("read"), .arguments = STR("{}")}};
@@ -150,6 +152,8 @@ static const char *const meanings[] = {
                        "or `url` its address.",
     [CHELA_EV_BUDGET] = "A budget of the gateway is used up; the run ends. `resets`: when the use "
                         "is zero again (ms).",
+    [CHELA_EV_EPOCH] = "Requests begin with other bytes from here on: `reason` names the change. "
+                       "The vendor's cache starts anew.",
     [CHELA_EV_CHILD] = ("An event of a child run: an agent that was called, or a plan step that "
                         "is a run. `run` and `seq` are the child's. The first event is "
                         "`child_start`, the last `child_end`."),

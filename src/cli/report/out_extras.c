@@ -17,6 +17,10 @@ void ch_out_extra(struct ch_console *c, const struct chela_event *ev) {
                         ev->budget.limit, ev->budget.tokens ? "tokens" : "USD");
         return;
     }
+    if (ev->type == CHELA_EV_EPOCH) {
+        ch_console_verbose(c, "[epoch %u] %s", ev->epoch.n, ev->epoch.reason);
+        return;
+    }
     if (ev->type == CHELA_EV_SERVER_TOOL) {
         ch_console_note(c, "[%.*s, run by the vendor] %.*s", STR(ev->server.name),
                         STR(ev->server.arguments));

@@ -327,6 +327,7 @@ void ch_text_event(struct ch_text *t, const struct chela_event *ev) {
     case CHELA_EV_SERVER_TOOL:
     case CHELA_EV_MEDIA:
     case CHELA_EV_BUDGET:
+    case CHELA_EV_EPOCH:
         ch_out_extra(c, ev);
         break;
     case CHELA_EV_CHILD:

@@ -444,6 +444,15 @@ static void read_compaction(struct record_reading *r) {
     ev->compaction.tokens_after = (size_t)number_of(r->v, "tokens_after");
 }
 
+static void read_epoch(struct record_reading *r) {
+    int64_t n = number_of(r->v, "n");
+    if (!r->s->begun || n < 2)
+        return;
+    struct chela_event *ev = add_event(r, CHELA_EV_EPOCH);
+    ev->epoch.n = (unsigned)n;
+    ev->epoch.reason = ch_arena_str(&r->b->arena, ch_json_get_str(r->v, "reason"));
+}
+
 static size_t events_at_most(const struct record_reading *r) {
     size_t n = SPARE_EVENTS;
     for (CH_JSON_EACH(block, ch_json_path(r->v, "message", "content", NULL)))
@@ -458,7 +467,7 @@ static void read_record(struct record_reading *r) {
         [CH_REC_INBOUND] = read_inbound, [CH_REC_MESSAGE] = read_message,
         [CH_REC_STARTED] = read_started, [CH_REC_DONE] = read_result,
         [CH_REC_ASKED] = read_asked,     [CH_REC_COMPACTION] = read_compaction,
-        [CH_REC_STATE] = read_state,
+        [CH_REC_STATE] = read_state,     [CH_REC_EPOCH] = read_epoch,
     };
     uint32_t type = r->record->type;
     use_run(r);

@@ -86,6 +86,11 @@ bool ch_claude_takes_schema(struct ch_claude c) {
     return ch_claude_from(c, 4, c.family == CH_CLAUDE_OPUS ? 1 : 5);
 }
 
+bool ch_claude_binds(struct ch_claude c) {
+    bool storied = c.family == CH_CLAUDE_FABLE || c.family == CH_CLAUDE_MYTHOS;
+    return c.family != CH_CLAUDE_NOT && ch_claude_from(c, 5, storied ? 1 : 5);
+}
+
 bool ch_claude_same(struct ch_sv a, struct ch_sv b) {
     if (!a.n || !b.n || ch_sv_eq(a, b))
         return true;

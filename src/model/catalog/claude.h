@@ -45,6 +45,9 @@ bool ch_claude_takes_forced_choice(struct ch_claude c);
 /* True if the model supports structured output: from Opus 4.1 and the 4.5 models on. */
 bool ch_claude_takes_schema(struct ch_claude c);
 
+/* True for the models whose thinking blocks are bound to the prefix of the request. */
+bool ch_claude_binds(struct ch_claude c);
+
 /* True if both names denote the same model, with or without date and vendor prefix. A name
  * that cannot be parsed (a deployment's) counts as the same. */
 bool ch_claude_same(struct ch_sv a, struct ch_sv b);

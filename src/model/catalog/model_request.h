@@ -88,6 +88,8 @@ struct ch_model_request {
     size_t ntools;
     const struct ch_msg *const *messages;
     size_t nmessages;
+    size_t unbound; /* messages from the start whose reasoning no longer binds: it is not sent */
+    bool without_reasoning; /* set by the encoder while it encodes these messages */
     /* Tools that the service runs, as a JSON array in the vendor's form; may be empty. */
     struct ch_sv server_tools;
     bool no_calls;                  /* send calls and results of the history as text */

@@ -119,7 +119,8 @@ static const struct ch_json *read_extra_body(const struct ch_endpoint *ep, struc
 
 bool ch_encode_extra_has(const struct ch_model_request *req, const char *member) {
     CH_ARENA_AUTO arena = {0};
-    return req->endpoint->extra_body.n && ch_json_get(read_extra_body(req->endpoint, &arena), member);
+    return req->endpoint->extra_body.n &&
+           ch_json_get(read_extra_body(req->endpoint, &arena), member);
 }
 
 bool ch_encode_has_tools(const struct ch_model_request *req) {
@@ -128,7 +129,8 @@ bool ch_encode_has_tools(const struct ch_model_request *req) {
         return true;
     if (!req->endpoint->extra_body.n)
         return false;
-    const struct ch_json *tools = ch_json_get(read_extra_body(req->endpoint, &arena), "tools");
+    const struct ch_json *extra = read_extra_body(req->endpoint, &arena);
+    const struct ch_json *tools = ch_json_get(extra, "tools");
     return ch_json_is(tools, CH_JSON_ARRAY) && tools->n;
 }
 
@@ -258,7 +260,7 @@ bool ch_encode_is_own(const struct ch_model_request *req, const struct ch_msg *m
 bool ch_encode_wrote(const struct ch_model_request *req, const struct ch_msg *m, const char *api,
                      const struct ch_model_names *names) {
     struct ch_msg_author by = ch_msg_author(m);
-    if (!encode_is_own(req, &by, api, names))
+    if (req->without_reasoning || !encode_is_own(req, &by, api, names))
         return false;
     struct ch_sv model = by.asked, provider = ch_sv_split(&model, '/');
     if (by.asked.n && ch_sv_eq(provider, ch_sv_str(req->endpoint->provider)) &&

@@ -241,13 +241,16 @@ static void cut_back(struct ch_buf *b, size_t n) {
 
 static int append_new(struct ch_encoder *e, const struct ch_model_request *req,
                       struct chela_error *err) {
+    struct ch_model_request plain = *req;
+    plain.without_reasoning = true;
     size_t size = 0; /* that of a message is close to the size of its JSON */
     for (size_t i = e->nmessages; i < req->nmessages; i++)
         size += req->messages[i]->size;
     ch_buf_expect(&e->messages, size);
     while (e->nmessages < req->nmessages) {
         const struct ch_msg *m = req->messages[e->nmessages];
-        int rc = encoder_append(e, req, m, err);
+        bool bound = e->nmessages >= req->unbound;
+        int rc = encoder_append(e, bound ? req : &plain, m, err);
         if (rc == CHELA_OK && e->messages.overflow)
             rc = ch_fail(err, CHELA_ELIMIT, "the conversation is too large to send");
         if (rc < 0)
@@ -312,6 +315,7 @@ static uint64_t shape_of(const struct ch_model_request *req) {
     bool prompted = ep->codec->inner && req->ntools;
     uint64_t hash = ch_hash(ch_hash(0, ch_sv_str(ep->provider)), req->model);
     hash = ch_hash(hash, ch_sv((const char *)&ep->quirks, sizeof(ep->quirks)));
+    hash = ch_hash(hash, ch_sv((const char *)&req->unbound, sizeof(req->unbound)));
     return ch_hash(hash, ch_sv_trim(req->system).n || prompted ? CH_SV("s") : CH_SV(""));
 }
 

@@ -174,6 +174,20 @@ static const char *const schema_texts[] = {
     "response_json_schema",
 };
 
+static const char *const reasoning_texts[] = {
+    "invalid `signature` in `thinking` block", /* Anthropic: another conversation or account */
+    "invalid signature in thinking block",
+    "block is bound to a different conversation",
+    "`redacted_thinking` blocks in the latest assistant message cannot be modified",
+    "encrypted content*could not be", /* OpenAI: ..verified, ..decrypted or parsed */
+    "encrypted content*did not match",
+    "invalid_encrypted_content",
+    "corrupted thought signature", /* Gemini */
+    "thought signature is not valid",
+    "thought_signature is not valid",
+    "invalid thought signature",
+};
+
 static const char *const overflow_texts[] = {
     "prompt is too long",
     "prompt too long",
@@ -409,6 +423,10 @@ struct ch_error_verdict ch_classify(const struct ch_vendor_error *error) {
 
 bool ch_error_names_schema(struct ch_sv message) {
     return MATCHES(ch_utf8_cut(message, LOOKED_AT), schema_texts);
+}
+
+bool ch_error_names_reasoning(struct ch_sv message) {
+    return MATCHES(ch_utf8_cut(message, LOOKED_AT), reasoning_texts);
 }
 
 /* --- error bodies */

@@ -28,6 +28,10 @@ struct ch_error_verdict ch_classify(const struct ch_vendor_error *error);
  * unsupported there. */
 bool ch_error_names_schema(struct ch_sv message);
 
+/* True if a message refuses reasoning of the history: a block that is bound to another
+ * conversation, or that cannot be verified. */
+bool ch_error_names_reasoning(struct ch_sv message);
+
 /* Parse an error body of any common format; false if v is not an error. Texts are borrowed
  * from v or in the arena. */
 bool ch_vendor_error_read(const struct ch_json *v, struct ch_arena *a, struct ch_vendor_error *out);

@@ -41,7 +41,7 @@ static const struct {
     {"headers", OBJECT},       {"extra_body", OBJECT},
     {"server_tools", LIST},    {"logprobs", NUMBER},
     {"kept_free", NUMBER},     {"no_calls", BOOL},
-    {"note", TEXT},
+    {"note", TEXT},            {"unbound", NUMBER},
 };
 
 static bool is_of_type(const struct ch_json *v, int type) {
@@ -257,6 +257,7 @@ static void read_extras(struct reading *r) {
         struct ch_sv text = wire_encode_compact(r, body);
         r->endpoint.extra_body = ch_sv(text.p + 1, text.n - 2);
     }
+    r->req.unbound = (size_t)CH_MAX(ch_json_int(ch_json_get(r->v, "unbound"), 0), 0);
     if (ch_json_is(ch_json_get(r->v, "server_tools"), CH_JSON_ARRAY))
         r->req.server_tools = wire_encode_compact(r, ch_json_get(r->v, "server_tools"));
     if (!ch_json_is(headers, CH_JSON_OBJECT))

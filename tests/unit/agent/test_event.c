@@ -82,7 +82,7 @@ static void test_names(void **state) {
     (void)state;
     assert_string_equal(chela_event_name(CHELA_EV_RUN_START), "run_start");
     assert_string_equal(chela_event_name(CHELA_EV_HANDOFF), "handoff");
-    assert_string_equal(chela_event_name((enum chela_event_type)(CHELA_EV_BUDGET + 1)), "?");
+    assert_string_equal(chela_event_name((enum chela_event_type)(CHELA_EV_EPOCH + 1)), "?");
     assert_string_equal(chela_event_name((enum chela_event_type) - 1), "?");
 }
 

@@ -50,7 +50,7 @@ static void test_records_of_a_run(void **state) {
     fake_journal_attach(&f, &st);
     stage_play(&st, "keep\nthis");
     assert_string_equal(stage_verdict(&st), "done/task_completed");
-    assert_string_equal(ch_buf_str(&f.log), "titled:keep inbound is:running state part "
+    assert_string_equal(ch_buf_str(&f.log), "titled:keep inbound is:running state epoch part "
                                             "request message state started done request message "
                                             "is:idle state");
     close_all(&st, &f);

@@ -216,7 +216,7 @@ static void test_think_tags(void **state) {
     struct ch_endpoint ep = {.codec = &ch_codec_openai, .quirks = CH_Q_THINK_TAGS};
     for (int on = 1; on >= 0; on--) {
         struct ch_decoder d;
-        ch_decoder_init_for(&d, &ep, CH_SV("m"), NULL, NULL);
+        ch_decoder_init_for(&d, &ep, CH_SV("m"), CH_SV(""), NULL, NULL);
         ch_decoder_feed(&d, ch_sv_str(body));
         ch_decoder_end(&d, NULL, 0);
         const struct ch_block *b = d.reply.msg->blocks;
