@@ -137,7 +137,7 @@ int ch_context_words(const chela_agent *a, const char *channel, const char *send
 static bool context_has(const chela_run *run, const char *name) {
     struct ch_sv sv = ch_sv_str(name);
     const struct ch_tool *t = ch_registry_find(&run->session->agent->registry, sv);
-    return t && ch_policy_allows(&run->permit.policy, sv, t->permission);
+    return t && ch_policy_permits(&run->permit.policy, t);
 }
 
 enum { TOOLS = 1, CHANGES = 2, READS = 4, MESSAGE = 8, MEMORY = 16, MINIMAL = 32 };
@@ -149,7 +149,7 @@ static unsigned look_at_tools(const chela_run *run) {
     flags |= context_has(run, "memory_search") ? MEMORY : 0;
     for (size_t i = 0; i < r->n; i++) {
         const struct ch_tool *t = r->tools[i];
-        if (ch_policy_allows(&run->permit.policy, ch_sv_str(t->name), t->permission))
+        if (ch_policy_permits(&run->permit.policy, t))
             flags |= TOOLS | (t->permission == CHELA_PERM_READ ? 0 : CHANGES);
     }
     return flags;

@@ -220,9 +220,8 @@ static size_t list_tools(const chela_run *run, const char *only, struct ch_tool_
     const struct ch_registry *r = &run->session->agent->registry;
     size_t n = 0;
     for (size_t i = 0; i < r->n; i++) {
-        struct ch_sv name = ch_sv_str(r->tools[i]->name);
-        if (ch_policy_allows(&run->permit.policy, name, r->tools[i]->permission) &&
-            ch_policy_listed(ch_sv_str(only), name))
+        if (ch_policy_permits(&run->permit.policy, r->tools[i]) &&
+            ch_policy_listed(ch_sv_str(only), ch_sv_str(r->tools[i]->name)))
             out[n++] = ch_tool_def(r->tools[i]);
     }
     return n;

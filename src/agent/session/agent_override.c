@@ -120,24 +120,26 @@ int ch_agent_override_new(chela_agent *base, const struct ch_agent_override *p, 
     return rc;
 }
 
+static bool is_same_tool(const struct ch_tool *t, const struct chela_tool_opts *opts) {
+    struct ch_registry other = {0};
+    bool same = ch_function_add(&other, opts, NULL) == 0 &&
+                strcmp(other.tools[0]->schema, t->schema) == 0 &&
+                strcmp(other.tools[0]->description, t->description) == 0;
+    ch_registry_release(&other);
+    return same;
+}
+
 int ch_agent_override_client_tool(chela_agent *a, const struct chela_tool_opts *tool,
                                   struct chela_error *err) {
     struct chela_tool_opts opts = *tool;
-    struct ch_policy policy;
-    CH_BUF_AUTO allow = {0};
     assert(a->base);
-    opts.flags = CHELA_TOOL_CLIENT;
+    opts.flags = CHELA_TOOL_CLIENT | CH_TOOL_OF_CLIENT;
     opts.permission = CHELA_PERM_READ; /* the tool has no effect on this machine */
+    const struct ch_tool *same = ch_registry_find(&a->registry, ch_sv_str(opts.name));
+    if (same && same->flags & CH_TOOL_OF_CLIENT)
+        return is_same_tool(same, &opts)
+                   ? 0
+                   : ch_fail(err, CHELA_EINVAL, "two different tools are named %s", opts.name);
     ch_registry_remove(&a->registry, opts.name);
-    int rc = ch_function_add(&a->registry, &opts, err);
-    if (rc < 0 || !a->policy.allow)
-        return rc;
-    ch_buf_addf(&allow, "%s%s%s", a->policy.allow, *a->policy.allow ? "," : "", opts.name);
-    rc = ch_policy_init(&policy, ch_buf_str(&allow), a->policy.deny, a->policy.permission, err);
-    if (rc < 0)
-        return rc;
-    policy.absent = a->policy.absent;
-    ch_policy_release(&a->policy);
-    a->policy = policy;
-    return 0;
+    return ch_function_add(&a->registry, &opts, err);
 }

@@ -18,8 +18,8 @@ struct ch_agent_override { /* NULL or 0: the base's setting */
 };
 int ch_agent_override_new(chela_agent *base, const struct ch_agent_override *p, chela_agent **out,
                           struct chela_error *err);
-/* Adds a tool that the client of the conversation runs. It replaces a tool of the same
- * name. Only for overrides. */
+/* Adds a tool that the client of the conversation runs. It replaces a tool of the agent with the
+ * same name. CHELA_EINVAL: the client has another tool with that name. Only for overrides. */
 int ch_agent_override_client_tool(chela_agent *a, const struct chela_tool_opts *tool,
                                   struct chela_error *err);
 

@@ -26,8 +26,7 @@ static int check_output(const chela_agent *a, struct chela_error *err) {
     size_t tools = 0;
     int rc = 0;
     for (size_t i = 0; i < a->registry.n; i++)
-        tools += ch_policy_allows(&a->policy, ch_sv_str(a->registry.tools[i]->name),
-                                  a->registry.tools[i]->permission);
+        tools += ch_policy_permits(&a->policy, a->registry.tools[i]);
     for (size_t i = 0; rc == 0 && i < a->ntargets; i++)
         rc = ch_output_way(a->output,
                            &(struct ch_model_request){.endpoint = &a->targets[i]->ep,

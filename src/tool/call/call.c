@@ -285,7 +285,7 @@ static enum step call_look_up(chela_call *call) {
 
     if (finds)
         tool = finder;
-    if (finds || (tool && ch_policy_allows(policy, name, tool->permission))) {
+    if (finds || (tool && ch_policy_permits(policy, tool))) {
         ch_tool_ref(tool);
         ch_tool_unref(call->tool);
         call->tool = tool;

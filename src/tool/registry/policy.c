@@ -136,6 +136,11 @@ bool ch_policy_allows(const struct ch_policy *p, struct ch_sv name, enum chela_p
     return true;
 }
 
+bool ch_policy_permits(const struct ch_policy *p, const struct ch_tool *t) {
+    return t->flags & CH_TOOL_OF_CLIENT ||
+           ch_policy_allows(p, ch_sv_str(t->name), t->permission);
+}
+
 static const char *const levels[] = {"auto", "sandbox", "ask", "deny"};
 
 const char *ch_consent_name(enum ch_consent level) {

@@ -15,6 +15,8 @@
 #include "base/buf.h"
 #include "chela/tool.h"
 
+struct ch_tool;
+
 struct ch_policy {
     char *allow, *deny;               /* owned; NULL: no list */
     enum chela_permission permission; /* admin: no limit */
@@ -36,6 +38,8 @@ void ch_policy_release(struct ch_policy *p);
 
 /* p NULL: every tool is allowed. */
 bool ch_policy_allows(const struct ch_policy *p, struct ch_sv name, enum chela_permission needs);
+/* The same for a tool; a tool of the conversation's client is always allowed. */
+bool ch_policy_permits(const struct ch_policy *p, const struct ch_tool *t);
 
 /* True if name matches a list of names, globs and groups. */
 bool ch_policy_listed(struct ch_sv list, struct ch_sv name);

@@ -310,7 +310,7 @@ void ch_registry_similar(const struct ch_registry *r, const struct ch_policy *po
     struct ch_similar similar = {.wanted = name, .arena = &arena};
 
     for (size_t i = 0; i < r->n; i++)
-        if (ch_policy_allows(policy, ch_sv_str(r->tools[i]->name), r->tools[i]->permission))
+        if (ch_policy_permits(policy, r->tools[i]))
             ch_similar_offer(&similar, ch_sv_str(r->tools[i]->name));
     ch_similar_list(&similar, out);
 }

@@ -45,6 +45,9 @@ struct ch_tool_ops {
 #define CH_TOOL_CONSTANT (1u << 29)
 /* With CH_TOOL_CONSTANT: the description is not a constant and is copied. */
 #define CH_TOOL_DESCRIBED (1u << 28)
+/* The client of the conversation brought the tool and runs it: every request describes it, in
+ * the client's order, and no policy forbids it. */
+#define CH_TOOL_OF_CLIENT (1u << 27)
 
 struct ch_tool {
     _Atomic unsigned refs;

@@ -47,15 +47,22 @@ int ch_select_mode_read(enum chela_selection choice, enum ch_select_mode *out,
     return rc;
 }
 
+static bool is_of_client(const struct ch_tool *t) {
+    return t->flags & CH_TOOL_OF_CLIENT;
+}
+
+/* True for the tools that are selected from. */
 static bool is_allowed(const struct ch_selection *s, const struct ch_tool *t) {
     const struct ch_policy *p = s->policy;
     struct ch_sv name = ch_sv_str(t->name);
 
+    if (is_of_client(t)) /* always described */
+        return false;
     if (p && p->always && ch_sv_is(name, p->always)) /* described separately */
         return false;
     if (p && p->own && ch_policy_listed(ch_sv_str(p->own), name))
         return false;
-    return ch_policy_allows(p, name, t->permission);
+    return ch_policy_permits(p, t);
 }
 
 static size_t count_allowed(const struct ch_selection *s) {
@@ -66,19 +73,30 @@ static size_t count_allowed(const struct ch_selection *s) {
     return n;
 }
 
-static size_t select_needed(const struct ch_selection *s) {
+static size_t count_of_client(const struct ch_selection *s) {
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->registry->n; i++)
+        n += is_of_client(s->registry->tools[i]);
+    return n;
+}
+
+/* Tokens of the client's tools, and with `all` of the allowed ones. */
+static size_t select_cost(const struct ch_selection *s, bool all) {
     size_t tokens = 0;
 
-    for (size_t i = 0; s->cost && i < s->registry->n; i++)
-        if (is_allowed(s, s->registry->tools[i]))
-            tokens += s->cost(s->registry->tools[i], s->how);
+    for (size_t i = 0; s->cost && i < s->registry->n; i++) {
+        const struct ch_tool *t = s->registry->tools[i];
+        if (is_of_client(t) || (all && is_allowed(s, t)))
+            tokens += s->cost(t, s->how);
+    }
     return tokens;
 }
 
 static enum ch_select_mode select_decide(const struct ch_selection *s, bool can_search) {
     size_t n = count_allowed(s);
     enum ch_select_mode mode = s->mode, many = s->vectors ? CH_SELECT_TOPK : CH_SELECT_TWO_STAGE;
-    bool large = mode == CH_SELECT_AUTO && n > 1 && s->most && select_needed(s) > s->most;
+    bool large = mode == CH_SELECT_AUTO && n > 1 && s->most && select_cost(s, true) > s->most;
 
     if (mode == CH_SELECT_AUTO)
         mode = n <= ALL_UP_TO && !large ? CH_SELECT_ALL
@@ -192,7 +210,7 @@ static bool is_offered(const struct ch_selection *s, const char *name) {
 }
 
 static void select_offer(struct ch_selection *s, const struct ch_tool *t) {
-    if (is_offered(s, t->name))
+    if (is_of_client(t) || is_offered(s, t->name))
         return;
     CH_GROW(s->offered, s->n, s->cap, 16);
     s->offered[s->n++] = ch_strdup(t->name);
@@ -219,7 +237,7 @@ static void offer_picks(struct ch_selection *s, const struct ch_catalog_hit *pic
  * already; at least one. */
 static size_t fitting_picks(const struct ch_selection *s, const struct ch_catalog_hit *picks,
                             size_t n) {
-    size_t spent = 0, i = 0;
+    size_t spent = select_cost(s, false), i = 0;
 
     if (!s->most)
         return n;
@@ -243,8 +261,10 @@ void ch_selection_limit(struct ch_selection *s, size_t most, ch_tool_cost_fn *co
 }
 
 size_t ch_selection_excess(const struct ch_selection *s, size_t *offered, size_t *all) {
-    *all = count_allowed(s);
-    *offered = s->mode == CH_SELECT_ALL ? *all : s->n;
+    size_t own = count_of_client(s);
+
+    *all = own + count_allowed(s);
+    *offered = s->mode == CH_SELECT_ALL ? *all : own + s->n;
     return s->most && s->needed > s->most ? s->needed : 0;
 }
 
@@ -257,14 +277,17 @@ size_t ch_selection_defs(const struct ch_selection *s, const struct ch_policy *p
     if (s->mode == CH_SELECT_ALL) {
         for (size_t i = 0; i < s->registry->n; i++) {
             const struct ch_tool *t = s->registry->tools[i];
-            if (ch_policy_allows(policy, ch_sv_str(t->name), t->permission))
+            if (ch_policy_permits(policy, t))
                 out[n++] = ch_tool_def(t);
         }
         return n;
     }
+    for (size_t i = 0; i < s->registry->n; i++)
+        if (is_of_client(s->registry->tools[i]))
+            out[n++] = ch_tool_def(s->registry->tools[i]);
     for (size_t i = 0; i < s->n; i++) {
         const struct ch_tool *t = ch_registry_find(s->registry, ch_sv_str(s->offered[i]));
-        if (t && ch_policy_allows(policy, ch_sv_str(t->name), t->permission))
+        if (t && ch_policy_permits(policy, t))
             out[n++] = ch_tool_def(t);
     }
     return n;
@@ -304,7 +327,7 @@ static void select_load_named(struct ch_selection *s, chela_call *call, const ch
     for (CH_JSON_EACH(v, names)) {
         const struct ch_tool *t = ch_registry_find(s->registry, ch_json_str(v));
         CH_BUF_AUTO similar = {0};
-        if (t && is_allowed(s, t)) {
+        if (t && (is_of_client(t) || is_allowed(s, t))) {
             select_load(s, call, t, loaded);
             continue;
         }
@@ -452,7 +475,7 @@ static void select_begin(struct ch_selection *s, struct ch_sv input) {
     bool can_search = may_search(s);
 
     s->begun = true;
-    s->needed = select_needed(s);
+    s->needed = select_cost(s, true);
     s->mode = select_decide(s, can_search);
     if (s->mode != CH_SELECT_ALL && can_search)
         add_finder(s, input);

@@ -8,6 +8,7 @@
  *     auto       all up to 20 tools, topk up to 50, two_stage beyond (topk with vectors);
  *                topk also if the descriptions of all would exceed the budget
  *
+ * Tools of the conversation's client (CH_TOOL_OF_CLIENT) are always described and do not count.
  * In all modes but the first, the runtime's tool find_tools lets the model add tools. The
  * set only grows and keeps its order, so the definitions of a request are always a prefix
  * of the next request's definitions. Therefore `auto` is resolved once, by the first input.

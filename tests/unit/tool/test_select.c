@@ -459,6 +459,55 @@ static void test_changes(void **state) {
     close_world(&w);
 }
 
+/* Adds client_9, client_8, ...; their order is the client's. */
+static void add_client_tools(struct world *w, unsigned n) {
+    while (n--) {
+        char name[32];
+        snprintf(name, sizeof(name), "client_%u", n);
+        struct chela_tool_opts opts =
+            CHELA_TOOL_OPTS(.name = name, .description = "Of the client.", .schema = "{}",
+                            .flags = CHELA_TOOL_CLIENT | CH_TOOL_OF_CLIENT);
+        assert_int_equal(ch_function_add(&w->kit.registry, &opts, NULL), 0);
+    }
+}
+
+static void test_every_mode_describes_the_clients_tools_in_order(void **state) {
+    static const enum ch_select_mode modes[] = {CH_SELECT_AUTO, CH_SELECT_ALL, CH_SELECT_TOPK,
+                                                CH_SELECT_TWO_STAGE, CH_SELECT_SEARCH};
+    (void)state;
+    for (size_t i = 0; i < 2 * CH_LEN(modes); i++) {
+        struct world w;
+        struct ch_tool_def list[128];
+        unsigned next = 40;
+        open_world(&w, i % 2 ? 60 : 3, modes[i / 2], "client_*,calculate");
+        add_client_tools(&w, next);
+        ch_selection_input(w.s, &w.policy, CH_SV("bake bread"));
+        ch_selection_offer(w.s, CH_SV("client_7"));
+        for (size_t k = 0, n = defs(&w, list); k < n; k++) {
+            char name[32];
+            if (!ch_sv_starts(list[k].name, "client_"))
+                continue;
+            snprintf(name, sizeof(name), "client_%u", --next);
+            if (!ch_sv_is(list[k].name, name))
+                fail_msg("mode %zu: %.*s, not %s", i, CH_SV_FMT(list[k].name), name);
+        }
+        assert_int_equal(next, 0);
+        close_world(&w);
+    }
+}
+
+static void test_the_clients_tools_do_not_count(void **state) {
+    struct world w;
+    struct ch_tool_def list[128];
+    (void)state;
+    open_world(&w, 20, CH_SELECT_AUTO, NULL);
+    add_client_tools(&w, 60);
+    ch_selection_input(w.s, &w.policy, CH_SV("bake bread"));
+    assert_int_equal(defs(&w, list), 80);
+    assert_null(ch_selection_finder(w.s));
+    close_world(&w);
+}
+
 static void test_mode_names(void **state) {
     enum ch_select_mode mode;
     struct chela_error err = {0};
@@ -480,7 +529,10 @@ int main(void) {
         cmocka_unit_test(test_budget),
         cmocka_unit_test(test_prefix),         cmocka_unit_test(test_finding),
         cmocka_unit_test(test_many_summaries), cmocka_unit_test(test_name_taken),
-        cmocka_unit_test(test_changes),        cmocka_unit_test(test_mode_names),
+        cmocka_unit_test(test_changes),
+        cmocka_unit_test(test_every_mode_describes_the_clients_tools_in_order),
+        cmocka_unit_test(test_the_clients_tools_do_not_count),
+        cmocka_unit_test(test_mode_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -136,7 +136,7 @@ bool ch_mode_offers(const chela_run *run, const struct ch_tool *t) {
     if ((p->own && ch_policy_listed(ch_sv_str(p->own), name)) ||
         (p->always && ch_sv_is(name, p->always)))
         return false;
-    return ch_policy_allows(p, name, t->permission);
+    return ch_policy_permits(p, t);
 }
 
 void ch_mode_write_tool(struct ch_jw *w, const struct ch_tool *t, const char *kind) {
