@@ -124,7 +124,7 @@
 #define CH_LIMIT_SCRIPT_SUBJECT (64 * CH_KB) /* text that a rule's pattern is matched against */
 
 /* tool */
-#define CH_LIMIT_TOOLS 4096               /* tools in one registry */
+#define CH_LIMIT_TOOLS 16384              /* tools in one registry */
 #define CH_LIMIT_TOOL_OUTPUT (16 * CH_MB) /* output read from one tool call */
 #define CH_LIMIT_RESULT_CHARS 16000       /* characters of a result shown to a model */
 #define CH_LIMIT_FILE_READ (16 * CH_MB)   /* one file that a tool reads */
@@ -533,7 +533,9 @@
 #define CH_LIMIT_SHARED_RESPONSE CH_MB    /* one response that other workers can find */
 #define CH_DEFAULT_SHARED_RESPONSE_MS 3600000 /* time for which they can */
 #define CH_LIMIT_STORED_RESPONSE_BYTES (64 * CH_MB) /* all remembered responses */
-#define CH_LIMIT_CLIENT_TOOLS 128         /* client tools of one request */
+#define CH_LIMIT_CLIENT_TOOLS 10000       /* client tools of one request */
+#define CH_LIMIT_DROPPED 1024             /* bytes of the header X-Chela-Dropped */
+#define CH_LIMIT_DROPPED_NAME 64          /* bytes of a member's name in it */
 #define CH_LIMIT_CLIENT_CALLS 1024        /* calls of one reply in a posted history */
 #define CH_LIMIT_CLIENT_REFERENCES 1024   /* items that one request refers to by their ids */
 #define CH_LIMIT_RECENT_EVENTS 2048       /* events of a session kept for clients that reconnect */

@@ -100,7 +100,7 @@ for member in '"previous_response_id":5' '"conversation":5' '"store":"no"' '"bac
 done
 ask '"input":"hello","prompt":{"id":"pmpt_1"}'
 named prompt
-chat '"messages":[{"role":"user","content":"hello"}],"modalities":["text","audio"]'
+chat '"messages":[{"role":"user","content":"hello"}],"modalities":["audio"]'
 named modalities
 chat '"messages":[{"role":"user","content":"hello"}],"modalities":["text"]'
 answers "an answer of text alone" 200
@@ -131,7 +131,6 @@ tool_choice|"tool_choice":{"type":"function","function":{"name":5}}
 tool_choice|"tool_choice":{"type":"web_search"}
 tools[]|"tools":[5]
 tools[].type|"tools":[{"type":5}]
-tools[].type|"tools":[{"function":{"name":"f"}}]
 tools[].function|"tools":[{"type":"function","function":"f"}]
 tools[].name|"tools":[{"type":"function","function":{"name":5}}]
 tools[].description|"tools":[{"type":"function","function":{"name":"f","description":5}}]

@@ -138,6 +138,8 @@ static int read_block(struct ch_client_history *h, const struct ch_json *block,
         return read_media(h, block, err);
     else if (ch_sv_is(type, "search_result"))
         ch_client_history_add_text(h, search_result_text(h, block));
+    else if (ch_sv_is(type, "container_upload"))
+        ch_client_history_add_absent(h, "uploaded file", ch_json_get_str(block, "file_id"));
     else if (h->kind != CH_MSG_ASSISTANT)
         return ch_fail(err, CHELA_EINVAL, "content of type '%.*s' is not supported",
                        CH_SV_FMT(type));

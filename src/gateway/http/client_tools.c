@@ -7,6 +7,9 @@
 #include "json/writer.h"
 #include "model/message/ids.h"
 
+#define NAME_MOST 64  /* bytes of a name that every vendor accepts */
+#define HASH_SHOWN 12 /* digits of the hash at the end of a longer name */
+
 #define TEXT_SCHEMA                                                                                \
     "{\"type\":\"object\",\"properties\":{\"input\":{\"type\":\"string\"}},"                       \
     "\"required\":[\"input\"],\"additionalProperties\":false}"
@@ -17,7 +20,12 @@ struct ch_sv ch_client_tools_name(struct ch_arena *a, struct ch_sv space, struct
     if (space.n)
         name = ch_sv_str(ch_arena_printf(a, "%.*s%s%.*s", CH_SV_FMT(space), joined ? "" : "__",
                                          CH_SV_FMT(name)));
-    return ch_arena_sv(a, ch_name_for(64, name, room));
+    if (name.n <= NAME_MOST)
+        return ch_arena_sv(a, ch_name_for(NAME_MOST, name, room));
+    char hash[CH_HASH_HEX];
+    ch_hash_hex(ch_hash(0, name), hash);
+    struct ch_sv head = ch_name_for(NAME_MOST - HASH_SHOWN - 1, name, room);
+    return ch_sv_str(ch_arena_printf(a, "%.*s_%.*s", CH_SV_FMT(head), HASH_SHOWN, hash));
 }
 
 static void tools_grow(struct ch_client_tools *t) {
@@ -42,10 +50,12 @@ static int tools_put(struct ch_client_tools *t, struct ch_client_tool kind, stru
     if (t->n == t->cap)
         tools_grow(t);
     struct ch_sv name = ch_client_tools_name(t->arena, kind.space, kind.name);
-    t->opts[t->n] = (struct chela_tool_opts)CHELA_TOOL_OPTS(
+    const struct ch_client_tool *same = t->replaces ? ch_client_tools_find(t, name) : NULL;
+    size_t at = same ? (size_t)(same - t->kinds) : t->n++;
+    t->opts[at] = (struct chela_tool_opts)CHELA_TOOL_OPTS(
         .name = ch_arena_str(t->arena, name), .description = ch_arena_text(t->arena, about),
         .schema = schema);
-    t->kinds[t->n++] = kind;
+    t->kinds[at] = kind;
     return 0;
 }
 

@@ -3,8 +3,8 @@
  * The protocols have more kinds of tools than a model behind chela: tools that the vendor
  * runs are left out and named in a warning; a tool with free text becomes a function with
  * one string; a namespace becomes functions with longer names. The kinds are remembered, so
- * that a call goes back to the client in the form of its tool. Everything lives in the
- * request's arena. */
+ * that a call goes back to the client in the form of its tool. Two different tools of one name
+ * are refused when the lane adds them to its agent. Everything lives in the request's arena. */
 #ifndef CH_GATEWAY_CLIENT_TOOLS_H
 #define CH_GATEWAY_CLIENT_TOOLS_H
 #include "base/arena.h"
@@ -23,6 +23,7 @@ struct ch_client_tools {
     struct chela_tool_opts *opts;
     struct ch_client_tool *kinds; /* beside opts */
     size_t n, cap;
+    bool replaces; /* a tool that is added may replace one of the same name */
     struct ch_sv skipped; /* types of the tools that were left out, comma separated */
 };
 
@@ -40,7 +41,8 @@ void ch_client_tools_restrict(struct ch_client_tools *t, const struct ch_json *l
 /* The tool with this name for the model; NULL: not one of the client's. */
 const struct ch_client_tool *ch_client_tools_find(const struct ch_client_tools *t,
                                                   struct ch_sv name);
-/* The name for the model of a tool, which may be in a namespace. Every vendor accepts it. */
+/* The name for the model of a tool, which may be in a namespace. Every vendor accepts it. Long
+ * names that differ get names that differ. */
 struct ch_sv ch_client_tools_name(struct ch_arena *a, struct ch_sv space, struct ch_sv name);
 /* The arguments of a call in a history, as text: JSON in a string, or the object that some clients
  * send instead; otherwise "{}". */

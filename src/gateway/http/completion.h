@@ -21,6 +21,7 @@ struct ch_completion {
     const char *session;  /* key of the stored session, in the request's arena; NULL: none */
     struct ch_client_history history;
     struct ch_client_tools tools;
+    struct ch_sv dropped; /* what the protocol's reader did not honour, comma separated */
     char id[40];
     char *agent; /* owned: its id */
     int64_t created;
@@ -40,10 +41,14 @@ struct ch_completion_failure {
     long retry_after_ms; /* 0: unknown */
 };
 
+/* A request with other members than `ops->members` is answered; the header X-Chela-Dropped names
+ * the others. A member is refused instead where the answer would mean something else without
+ * it. */
 struct ch_completion_ops {
     size_t size;        /* size of the protocol's struct */
     const char *prefix; /* prefix of the response's id */
     const char *api;    /* name of the codec that has the same protocol */
+    const char *members; /* members of a request that are honoured, separated by spaces */
     int overloaded;     /* the protocol's HTTP status for a service that is overloaded */
     /* Reads the protocol's own members of the request: settings, tools, history. */
     int (*read)(struct ch_completion *r, struct ch_lane_opts *o, struct chela_error *err);

@@ -167,21 +167,26 @@ int ch_openai_sampling(struct ch_request *req, struct ch_lane_opts *o, struct ch
 
 /* --- tools */
 
-static int openai_add_tool(struct ch_client_tools *t, const struct ch_json *tool, bool nested,
+/* The definition of a tool: a member of the tool in Chat Completions, the tool itself in Responses.
+ * Some clients send the form of the other protocol. */
+static const struct ch_json *openai_definition(const struct ch_json *tool, const char *member) {
+    const struct ch_json *inner = ch_json_get(tool, member);
+    return inner ? inner : tool;
+}
+
+/* A tool without a type is a function. */
+static int openai_add_tool(struct ch_client_tools *t, const struct ch_json *tool,
                            struct ch_sv space, struct chela_error *err) {
     struct ch_sv type = ch_json_get_str(tool, "type");
     int rc = ch_request_check_types(tool, "tools[]", "type:string function:object custom:object",
                                     err);
     if (rc < 0)
         return rc;
-    if (ch_sv_is(type, "function"))
-        return ch_client_tools_add(t, nested ? ch_json_get(tool, "function") : tool, "parameters",
-                                   space, err);
+    if (!type.n || ch_sv_is(type, "function"))
+        return ch_client_tools_add(t, openai_definition(tool, "function"), "parameters", space,
+                                   err);
     if (ch_sv_is(type, "custom"))
-        return ch_client_tools_add_text(t, nested ? ch_json_get(tool, "custom") : tool, space,
-                                        err);
-    if (!type.n)
-        return ch_fail(err, CHELA_EINVAL, "`tools[].type` is missing");
+        return ch_client_tools_add_text(t, openai_definition(tool, "custom"), space, err);
     ch_client_tools_skip(t, type);
     return 0;
 }
@@ -191,18 +196,18 @@ static int openai_add_namespace(struct ch_client_tools *t, const struct ch_json 
     int rc = ch_request_check_types(space, "tools[]", "name:string tools:array", err);
     for (CH_JSON_EACH(tool, ch_json_get(space, "tools")))
         if (rc == 0)
-            rc = openai_add_tool(t, tool, false, ch_json_get_str(space, "name"), err);
+            rc = openai_add_tool(t, tool, ch_json_get_str(space, "name"), err);
     return rc;
 }
 
-int ch_openai_tools(struct ch_client_tools *t, const struct ch_json *tools, bool nested,
+int ch_openai_tools(struct ch_client_tools *t, const struct ch_json *tools,
                     struct chela_error *err) {
     int rc = 0;
     for (CH_JSON_EACH(tool, tools)) {
         bool space = ch_sv_is(ch_json_get_str(tool, "type"), "namespace");
         if (rc == 0)
             rc = space ? openai_add_namespace(t, tool, err)
-                       : openai_add_tool(t, tool, nested, CH_SV(""), err);
+                       : openai_add_tool(t, tool, CH_SV(""), err);
     }
     return rc;
 }

@@ -25,9 +25,9 @@ int ch_openai_positive(struct ch_request *req, const char *key, int64_t *out,
 /* Reads an effort, such as "minimal" or "xhigh". name: of the member that v is, for errors. */
 int ch_openai_effort(const struct ch_json *v, const char *name, enum chela_reasoning *out,
                      struct chela_error *err);
-/* Reads a list of tools. nested: name and schema are in a member of the tool, as in Chat
- * Completions. Tools that the client does not run are left out. */
-int ch_openai_tools(struct ch_client_tools *t, const struct ch_json *tools, bool nested,
+/* Reads a list of tools, in the form of Chat Completions or of Responses. Tools that the client
+ * does not run are left out. */
+int ch_openai_tools(struct ch_client_tools *t, const struct ch_json *tools,
                     struct chela_error *err);
 /* Reads the format of the reply: text, json_object, or json_schema with a schema. name: of
  * the member that f is, for errors. */

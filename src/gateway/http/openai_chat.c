@@ -17,6 +17,12 @@
 #include "gateway/lane/lane.h"
 #include "gateway/request/request.h"
 
+/* `store: false` and the like need no place here: they ask for nothing. */
+#define CHAT_MEMBERS                                                                               \
+    "model messages stream stream_options tools tool_choice functions function_call "              \
+    "parallel_tool_calls response_format n modalities temperature top_p stop seed max_tokens "     \
+    "max_output_tokens max_completion_tokens reasoning reasoning_effort web_search_options"
+
 struct openai_chat {
     struct ch_completion r;
     bool with_usage;
@@ -353,12 +359,28 @@ static int openai_chat_read_functions(struct ch_completion *r, struct ch_lane_op
 static int openai_chat_read_tools(struct ch_completion *r, struct ch_lane_opts *o,
                                   struct chela_error *err) {
     struct ch_request *req = r->request;
-    int rc = ch_openai_tools(&r->tools, ch_json_get(req->json, "tools"), true, err);
+    int rc = ch_openai_tools(&r->tools, ch_json_get(req->json, "tools"), err);
     if (ch_json_get(req->json, "web_search_options"))
         ch_client_tools_skip(&r->tools, CH_SV("web_search_options"));
     if (rc == 0)
         rc = openai_chat_read_functions(r, o, err);
     return rc < 0 ? rc : ch_openai_choice(req, "tool_choice", &r->tools, o, err);
+}
+
+/* An answer is text; a client that also takes other forms gets text. */
+static int openai_chat_read_modalities(struct ch_completion *r, struct chela_error *err) {
+    const struct ch_json *list = ch_json_get(r->request->json, "modalities");
+    bool text = !list || !list->n, other = false;
+    for (CH_JSON_EACH(m, list)) {
+        text |= ch_sv_is(ch_json_str(m), "text");
+        other |= !ch_sv_is(ch_json_str(m), "text");
+    }
+    if (!text)
+        return ch_fail(err, CHELA_EINVAL,
+                       "`modalities` must include text: there is no other answer");
+    if (other)
+        r->dropped = CH_SV("modalities");
+    return 0;
 }
 
 static int openai_chat_read_request(struct ch_completion *r, struct ch_lane_opts *o,
@@ -375,9 +397,8 @@ static int openai_chat_read_request(struct ch_completion *r, struct ch_lane_opts
     int rc = ch_request_check_types(req->json, NULL, members, err);
     if (rc == 0 && ch_json_int(ch_json_get(req->json, "n"), 1) != 1)
         rc = ch_fail(err, CHELA_EINVAL, "`n` must be 1");
-    for (CH_JSON_EACH(m, ch_json_get(req->json, "modalities")))
-        if (rc == 0 && !ch_sv_is(ch_json_str(m), "text"))
-            rc = ch_fail(err, CHELA_EINVAL, "`modalities` must be text: there is no other answer");
+    if (rc == 0)
+        rc = openai_chat_read_modalities(r, err);
     if (rc == 0)
         rc = openai_chat_read_tools(r, o, err);
     if (rc == 0)
@@ -400,6 +421,7 @@ void ch_openai_chat(struct ch_request *req) {
     static const struct ch_completion_ops ops = {.size = sizeof(struct openai_chat),
                                                  .prefix = "chatcmpl-",
                                                  .api = "openai",
+                                                 .members = CHAT_MEMBERS,
                                                  .overloaded = 503,
                                                  .reasoned = openai_chat_on_reasoned,
                                                  .read = openai_chat_read_request,

@@ -58,8 +58,7 @@ static int input_media(struct input *in, const struct ch_json *p) {
         return input_file(in, p);
     if (ch_sv_is(type, "input_audio")) {
         const struct ch_json *audio = ch_json_get(p, "input_audio");
-        ch_openai_messages_audio(in->h, audio ? audio : p);
-        return 0;
+        return ch_openai_messages_audio(in->h, audio ? audio : p, in->err);
     }
     return ch_fail(in->err, CHELA_EINVAL, "content of type '%.*s' is not supported",
                    CH_SV_FMT(type));
@@ -80,7 +79,8 @@ static int input_check_parts(const struct ch_json *parts, const char *where,
                              struct chela_error *err) {
     return ch_request_check_each(parts, where,
                                  "type:string text:string refusal:string file_data:string "
-                                 "file_url:string image_url:string|object input_audio:object",
+                                 "file_url:string image_url:string|object "
+                                 "input_audio:object|string",
                                  err);
 }
 
@@ -197,6 +197,16 @@ static int input_reference(struct input *in, const struct ch_json *item) {
     return rc < 0 ? rc : input_item(in, found);
 }
 
+/* Tools that the conversation adds. A later list may have a tool again. */
+static int input_tools(struct input *in, const struct ch_json *item) {
+    int rc = ch_request_check_types(item, "input[]", "tools:array", in->err);
+    in->r->tools.replaces = true;
+    if (rc == 0)
+        rc = ch_openai_tools(&in->r->tools, ch_json_get(item, "tools"), in->err);
+    in->r->tools.replaces = false;
+    return rc;
+}
+
 static int input_read(struct input *in, struct ch_sv type, const struct ch_json *item) {
     if (!type.n || ch_sv_is(type, "message"))
         return input_message(in, item);
@@ -205,9 +215,7 @@ static int input_read(struct input *in, struct ch_sv type, const struct ch_json 
     if (ch_sv_is(type, "function_call_output") || ch_sv_is(type, "custom_tool_call_output"))
         return input_result(in, item);
     if (ch_sv_is(type, "additional_tools"))
-        return ch_request_check_types(item, "input[]", "tools:array", in->err) < 0
-                   ? CHELA_EINVAL
-                   : ch_openai_tools(&in->r->tools, ch_json_get(item, "tools"), false, in->err);
+        return input_tools(in, item);
     if (ch_sv_is(type, "reasoning"))
         input_reasoning(in, item);
     else

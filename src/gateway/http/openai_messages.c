@@ -6,6 +6,7 @@
 #include "gateway/lane/client_history.h"
 #include "gateway/lane/sealed_reasoning.h"
 #include "gateway/request/request.h"
+#include "model/message/sound.h"
 
 static int openai_messages_read_file(const struct ch_json *part, struct ch_client_history *h,
                                      struct chela_error *err) {
@@ -30,14 +31,22 @@ static struct ch_sv openai_messages_url(const struct ch_json *part, const char *
     return ch_json_is(v, CH_JSON_STRING) ? ch_json_str(v) : ch_json_get_str(v, "url");
 }
 
-void ch_openai_messages_audio(struct ch_client_history *h, const struct ch_json *audio) {
-    struct ch_sv format = ch_json_get_str(audio, "format");
-    struct ch_sv type = CH_SV("audio/mpeg");
-    if (!format.n)
-        format = CH_SV("wav");
-    if (!ch_sv_is(format, "mp3"))
+int ch_openai_messages_audio(struct ch_client_history *h, const struct ch_json *audio,
+                             struct chela_error *err) {
+    bool bare = ch_json_is(audio, CH_JSON_STRING);
+    struct ch_sv data = bare ? ch_json_str(audio) : ch_json_get_str(audio, "data");
+    struct ch_sv format = ch_json_get_str(audio, "format"), type = CH_SV("audio/wav");
+    const char *known = ch_sound_type(data);
+    if (bare && (ch_sv_starts(data, "data:") || ch_sv_starts(data, "http")))
+        return ch_client_history_add_media(h, CH_BLOCK_AUDIO, data, CH_SV(""), err);
+    if (ch_sv_is(format, "mp3"))
+        type = CH_SV("audio/mpeg");
+    else if (format.n)
         type = ch_sv_str(ch_arena_printf(h->arena, "audio/%.*s", CH_SV_FMT(format)));
-    ch_client_history_add_data(h, CH_BLOCK_AUDIO, type, ch_json_get_str(audio, "data"), CH_SV(""));
+    else if (known)
+        type = ch_sv_str(known);
+    ch_client_history_add_data(h, CH_BLOCK_AUDIO, type, data, CH_SV(""));
+    return 0;
 }
 
 static int openai_messages_read_part(const struct ch_json *part, struct ch_client_history *h,
@@ -64,10 +73,8 @@ static int openai_messages_read_part(const struct ch_json *part, struct ch_clien
     }
     if (ch_sv_is(type, "file"))
         return openai_messages_read_file(part, h, err);
-    if (ch_sv_is(type, "input_audio")) {
-        ch_openai_messages_audio(h, ch_json_get(part, "input_audio"));
-        return 0;
-    }
+    if (ch_sv_is(type, "input_audio"))
+        return ch_openai_messages_audio(h, ch_json_get(part, "input_audio"), err);
     return ch_fail(err, CHELA_EINVAL, "content of type '%.*s' is not supported", CH_SV_FMT(type));
 }
 
@@ -185,7 +192,8 @@ static int openai_messages_check(const struct ch_json *m, const struct ch_json *
                   : ch_request_check_each(
                         content, "content[]",
                         "type:string text:string refusal:string file:object file.file_data:string "
-                        "input_audio:object input_audio.data:string input_audio.format:string",
+                        "input_audio:object|string input_audio.data:string "
+                        "input_audio.format:string",
                         err);
 }
 

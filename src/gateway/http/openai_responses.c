@@ -21,6 +21,11 @@
 #include "gateway/request/idempotency.h"
 #include "gateway/request/request.h"
 
+#define RESPONSE_MEMBERS                                                                           \
+    "model input instructions stream tools tool_choice parallel_tool_calls text include store "    \
+    "background previous_response_id conversation metadata temperature top_p stop seed "           \
+    "max_tokens max_output_tokens max_completion_tokens reasoning reasoning_effort"
+
 struct openai_response {
     struct ch_completion r;
     char item[CH_ID_ROOM + 8]; /* id of the open item */
@@ -584,7 +589,7 @@ static int openai_response_read_request(struct ch_completion *completion, struct
     if (rc == 0)
         rc = read_conversation(r, err);
     if (rc == 0)
-        rc = ch_openai_tools(&completion->tools, ch_json_get(req->json, "tools"), false, err);
+        rc = ch_openai_tools(&completion->tools, ch_json_get(req->json, "tools"), err);
     if (rc == 0)
         rc = ch_openai_sampling(req, o, err);
     if (rc == 0)
@@ -607,6 +612,7 @@ static void openai_response_begin(struct ch_request *req, struct ch_store_lookup
     static const struct ch_completion_ops ops = {.size = sizeof(struct openai_response),
                                                  .prefix = "resp_",
                                                  .api = "openai-responses",
+                                                 .members = RESPONSE_MEMBERS,
                                                  .overloaded = 503,
                                                  .read = openai_response_read_request,
                                                  .event = openai_response_on_event,

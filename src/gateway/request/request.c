@@ -415,7 +415,8 @@ static void allow_origin(const chela_gateway *gw, struct ch_exchange *x) {
     ch_exchange_header(x, "Access-Control-Allow-Origin", ch_buf_str(&text));
     ch_exchange_header(x, "Access-Control-Expose-Headers",
                        "Mcp-Session-Id, WWW-Authenticate, Retry-After, X-Should-Retry, "
-                       "Idempotent-Replayed, X-Chela-Warning, X-Request-Id, Request-Id");
+                       "Idempotent-Replayed, X-Chela-Dropped, X-Chela-Warning, X-Request-Id, "
+                       "Request-Id");
     ch_exchange_header(x, "Vary", "Origin");
 }
 

@@ -1,8 +1,8 @@
 /* openai_media.c -- see openai_media.h. */
 #include "model/vendor/openai/openai_media.h"
 
-#include "base/base64.h"
 #include "json/members.h"
+#include "model/message/sound.h"
 #include "model/vendor/openai/openai_calls.h"
 
 #define KEY_SOUND CH_OPENAI_MEDIA_KEYS
@@ -66,20 +66,10 @@ int ch_openai_fold_sound(struct ch_openai_media *m, struct ch_fold *f, struct ch
 }
 
 void ch_openai_media_end(const struct ch_openai_media *m, struct ch_fold *f) {
-    static const struct {
-        const char *magic, *type;
-    } types[] = {
-        {"RIFF", "audio/wav"}, {"ID3", "audio/mpeg"}, {"\xff\xfb", "audio/mpeg"},
-        {"\xff\xf3", "audio/mpeg"}, {"OggS", "audio/ogg"}, {"fLaC", "audio/flac"},
-    };
-    CH_BUF_AUTO first = {0};
-    const char *type = "audio/L16;rate=24000"; /* a stream sends bare samples */
     if (!m->sound)
         return;
-    struct ch_sv data = ch_fold_block_text(f, KEY_SOUND);
-    ch_base64_read(ch_sv(data.p, CH_MIN(data.n, (size_t)8)), &first);
-    for (size_t i = 0; i < CH_LEN(types); i++)
-        if (ch_sv_starts(ch_buf_sv(&first), types[i].magic))
-            type = types[i].type;
+    const char *type = ch_sound_type(ch_fold_block_text(f, KEY_SOUND));
+    if (!type)
+        type = "audio/L16;rate=24000"; /* a stream sends bare samples */
     ch_fold_field(f, KEY_SOUND, ch_sv_str(type), CH_SV(""));
 }

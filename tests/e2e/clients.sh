@@ -1,0 +1,119 @@
+#!/usr/bin/env bash
+# Clients of /v1 that bring tools of their own: all their tools reach the model, whatever the agent selects
+# or denies; what the server's tools did beside them is replayed; members without effect are named.
+cd "$(dirname "$0")/../.." || exit 2
+. tests/support/tap.sh
+. tests/support/e2e.sh
+. tests/support/serve.sh
+
+echo '{"about": "always the same", "repeat": true, "replies": [{"blocks": [{"text": ["fine"]}]}]}' >"$tmp/fine.json"
+start_server
+{
+    echo "store: \"sqlite:$tmp/store.db\""
+    echo 'sandbox: { mode: "off" }'
+    echo 'tools:'
+    echo '  custom:'
+    for n in $(seq 60); do
+        echo "    - { name: own_$n, description: Does thing $n., command: [echo, \"$n\"], effect: read, permission: read }"
+    done
+    cat <<YAML
+providers:
+  fine: { api: openai, baseUrl: "$url/fine/i1/v1", apiKeyEnv: PATH }
+  broad: { api: openai, baseUrl: "$url/fine/i2/v1", apiKeyEnv: PATH, models: [{ id: m, contextWindow: 4000000 }] }
+agents:
+  list:
+    - { id: bare, model: fine/m, tools: { allow: [calculate], deny: [write] } }
+    - { id: many, model: fine/m, tools: { allow: ["own_*"] } }
+    - { id: topk, model: fine/m, tools: { allow: ["own_*"], selection: topk, selectionSize: 3 } }
+    - { id: search, model: fine/m, tools: { allow: ["own_*"], selection: search } }
+    - { id: broad, model: broad/m, tools: { allow: [] } }
+YAML
+} >"$space/chela.yaml"
+serve
+
+# The last request that the model got.
+asked() { grep -F '"body":' "$log" | tail -n 1 | jq -r "$1"; }
+names() { asked '[.body.tools[].function.name] | join(" ")'; }
+# functions N: N tools of a client, in an order that no sorting gives.
+functions() { jq -nc --argjson n "$1" '[range($n) | {type: "function", function: {name: "mine_\(($n - .) * 7919 % 100003)_\(.)", description: "Thing \(.).", parameters: {type: "object", properties: {x: {type: "string"}}}}}]'; }
+# chat AGENT TOOLS [MEMBERS]
+chat() {
+    jq -c --arg model "$1" '. as $tools | {model: $model, tools: $tools, messages: [{role: "user", content: "hello"}]}' <<<"$2" >"$tmp/body"
+    post /v1/chat/completions "@$tmp/body"
+}
+# mine AGENT N: all N tools of the client are listed, in its order.
+mine() {
+    local tools
+    tools=$(functions "$2")
+    chat "$1" "$tools"
+    answers "$1, $2 tools of the client" 200
+    same "$1, $2 tools of the client: all are listed, in their order" "$(jq -r 'map(.function.name) | join(" ")' <<<"$tools")" \
+        "$(names | tr ' ' '\n' | grep ^mine | tr '\n' ' ' | sed 's/ $//')"
+}
+
+for agent in bare many topk search; do mine $agent 3; mine $agent 30; done
+check "the agent's own tools are selected as without the client's" test "$(names | tr ' ' '\n' | grep -c '^own_')" -lt 10
+mine many 300
+post /v1/chat/completions '{"model":"bare","messages":[{"role":"user","content":"hello"}],"tools":[{"type":"function","function":{"name":"write"}},{"type":"function","function":{"name":"calculate","description":"Mine."}}]}'
+same "tools that the agent denies, or has: the client's are listed" "write calculate Mine." \
+    "$(asked '[.body.tools[].function.name, (.body.tools[] | select(.function.name == "calculate").function.description)] | join(" ")')"
+
+# The same order in every request of a conversation, also after a call of one of the tools.
+for turns in 1 2; do
+    functions 25 | jq -c --argjson turns $turns '{model: "topk", tools: ., messages: ([{role: "user", content: "do thing 7"}] + if $turns == 1 then [] else
+        [{role: "assistant", tool_calls: [{id: "c1", type: "function", function: {name: .[3].function.name, arguments: "{}"}}]}, {role: "tool", tool_call_id: "c1", content: "done"}] end)}' >"$tmp/body"
+    post /v1/chat/completions "@$tmp/body"
+    answers "turn $turns" 200
+    asked '.body.tools | tojson' >"$tmp/tools.$turns"
+done
+check "the tools stay the same bytes after a call of one of them" cmp "$tmp/tools.1" "$tmp/tools.2"
+
+# Names: two of one name, names that only differ far behind, and very many tools.
+one='{"type":"function","function":{"name":"f","description":"A.","parameters":{"type":"object","properties":{}}}}'
+chat bare "[$one,$one]"
+same "a tool that is listed twice counts once" "200 f" "$code $(asked '[.body.tools[].function.name] | map(select(. == "f")) | join(" ")')"
+chat bare "[$one,${one/A./B.}]"
+answers "two different tools of one name" 400
+check "the name is told" grep -q 'named f' "$out"
+long=$(printf 'x%.0s' {1..70})
+chat bare "[{\"type\":\"function\",\"function\":{\"name\":\"${long}a\"}},{\"type\":\"function\",\"function\":{\"name\":\"${long}b\"}}]"
+same "long names that end differently: two tools, with names of at most 64 bytes" "200 2 64" \
+    "$code $(asked '[.body.tools[].function.name | select(startswith("xx"))] | unique | "\(length) \(map(length) | max)"')"
+chat broad "$(functions 1500)"
+same "1,500 tools" "200 1500" "$code $(asked '.body.tools | length')"
+chat broad "$(functions 10001)"
+answers "more tools than the limit" 400
+check "the limit is told" grep -q 'more than 10000 tools' "$out"
+
+# --- what can be taken, is taken; the rest is named
+dropped() { sed -n 's/^[Xx]-[Cc]hela-[Dd]ropped: \(.*\)\r$/\1/p' "$err"; }
+say() { post /v1/chat/completions "{\"model\":\"bare\",\"messages\":[{\"role\":\"user\",\"content\":\"hello\"}]${1:+,$1}}"; }
+say ''
+same "nothing is dropped: no header" "200 " "$code $(dropped)"
+say '"store":false,"logprobs":false,"frequency_penalty":0,"user":"","logit_bias":{},"stop":null,"metadata":null'
+same "members that ask for nothing: no header" "200 " "$code $(dropped)"
+say '"modalities":["text","audio"],"audio":{"voice":"a"},"logit_bias":{"5":1},"hologram":true'
+same "text and audio: text, and the rest is named" "200 modalities, audio, logit_bias, hologram" "$code $(dropped)"
+say '"modalities":["audio"]'
+answers "audio alone" 400
+say '"n":2'
+answers "n above 1" 400
+check "n is named" grep -q 'n. must be 1' "$out"
+say '"tools":[{"function":{"name":"f","parameters":{"type":"object"}}},{"name":"g"},{"type":"web_search"}],"web_search_options":{}'
+same "tools without a type are functions" "200 f g" "$code $(asked '[.body.tools[].function.name | select(length == 1)] | join(" ")')"
+same "a tool of the vendor is named" "tools[].web_search, web_search_options" "$(dropped | tr ',' '\n' | sed 's/^ //' | sort | tr '\n' ',' | sed 's/,$//; s/,/, /g')"
+say "\"x\\r\\nset-cookie: a=b\":1,\"$(printf 'y%.0s' {1..300})\":1"
+same "a member with a strange name is named safely" "200 1 true" "$code $(grep -ci '^x-chela-dropped' "$err") $(dropped | grep -cE '^x\?\?set-cookie\?\?a\?b, y{64}$' | sed 's/1/true/')"
+say "$(jq -nr '[range(900) | "\"member_\(.)\":1"] | join(",")')"
+check "very many members: the header stays short" test "$(dropped | wc -c)" -gt 100 -a "$(dropped | wc -c)" -lt 1200
+sound=$(printf 'ID3xxxxx' | base64)
+for audio in "\"$sound\"" "\"data:audio/mpeg;base64,$sound\"" "{\"data\":\"$sound\",\"format\":\"mp3\"}"; do
+    post /v1/chat/completions "{\"model\":\"bare\",\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"input_audio\",\"input_audio\":$audio}]}]}"
+    same "sound as ${audio:0:8}" "200 mp3 $sound" "$code $(asked '.body.messages[-1].content[] | select(.type == "input_audio").input_audio | "\(.format) \(.data)"')"
+done
+post /v1/responses '{"model":"bare","input":"hello","truncation":"auto","service_tier":"flex","metadata":{"a":"b"}}'
+same "responses: what has no effect is named" "200 truncation, service_tier" "$code $(dropped)"
+post /v1/messages '{"model":"bare","max_tokens":9,"messages":[{"role":"user","content":[{"type":"container_upload","file_id":"file_1"},{"type":"text","text":"hello"}]}],"container":"c1","metadata":{"user_id":"a"}}'
+same "messages: an uploaded file is not there, and named" "200 container, metadata, content[].file" "$code $(dropped)"
+check "the model is told of the file" grep -qF 'file_1: not available here' <(asked '.body.messages | tojson')
+tap_done
