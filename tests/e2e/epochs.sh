@@ -121,7 +121,7 @@ same "another model and back: the service refuses nothing" 0 "$(refused)"
 begin "old results are pruned"
 window=24000
 configure ''
-steps=talk
+steps="talk"
 for n in 1 2 3 4 5 6 7 8; do
     seq -w 1 1500 | sed "s/^/$n/" >"$space/$n.txt"
     steps="call read {\"file_path\":\"$n.txt\"} then $steps"
