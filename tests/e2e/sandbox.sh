@@ -16,8 +16,8 @@ call 'echo hello; pwd'
 exits "a command" 0
 check "a command: its output" grep -q hello "$out"
 call 'exit 7' --output json
-exits "a command that fails" 1
-holds "a command that fails: how" '.[0] | .is_error and .error_type == "internal" and .details.exit_code == 7'
+exits "a command that fails" 0
+holds "a command that fails: how" '.[0] | (.is_error | not) and .details.exit_code == 7 and (.content | endswith("\n[exit code 7]"))'
 
 # --- keys: in the environment of the runtime, never in a program's
 call 'env; cat /proc/self/environ /proc/1/environ /proc/[0-9]*/environ 2>/dev/null | tr "\0" "\n"'

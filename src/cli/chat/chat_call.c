@@ -6,6 +6,7 @@
 
 #include "chela/json.h"
 #include "chela/session.h"
+#include "cli/report/out_command.h"
 #include "cli/support/draft.h"
 #include "cli/term/term.h"
 
@@ -48,6 +49,11 @@ char *ch_call_label(struct chela_str name, struct chela_str arguments) {
 }
 
 static void put_outcome(FILE *out, const struct chela_event *ev) {
+    struct chela_str how, output;
+    if (ch_command_failed(ev, &how, &output)) {
+        fprintf(out, "%.*s, %lld ms", STR(how), (long long)ev->result.duration_ms);
+        return;
+    }
     if (!ev->result.is_error) {
         if (ev->result.content.n < 10000)
             fprintf(out, "%zu byte%s, ", ev->result.content.n,
@@ -70,8 +76,10 @@ void ch_call_print(FILE *out, const struct ch_call_look *look, const char *label
                    const struct chela_event *ev) {
     struct ch_draft d;
     char *name = label ? NULL : ch_call_safe(ev->result.name.p, ev->result.name.n);
-    const char *mark = ev->result.is_error ? "✗" : "✓";
-    const char *hue = ev->result.is_error ? "\033[31m" : "\033[32m";
+    struct chela_str how, output;
+    bool bad = ev->result.is_error || ch_command_failed(ev, &how, &output);
+    const char *mark = bad ? "✗" : "✓";
+    const char *hue = bad ? "\033[31m" : "\033[32m";
 
     if (!label)
         label = name;
@@ -150,6 +158,12 @@ static bool chat_call_is_named(const struct chela_event *ev, const char *name) {
 
 void ch_call_details(FILE *out, const struct ch_call_look *look, const char *arguments,
                      const struct chela_event *ev) {
+    struct chela_str how, output;
+    if (ch_command_failed(ev, &how, &output)) {
+        char *text = ch_format("%.*s", STR(output));
+        ch_call_tail(out, look, text, CH_COMMAND_LINES);
+        free(text);
+    }
     if (ev->result.is_error)
         return;
     char *diff = chela_json_get(ev->result.details.p, ev->result.details.n, "/diff", NULL);

@@ -9,6 +9,7 @@
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
 #include "cli/report/out.h"
+#include "cli/report/out_command.h"
 #include "cli/report/out_extras.h"
 #include "cli/support/problem.h"
 
@@ -138,10 +139,34 @@ static void out_text_on_failure(struct ch_text *t, const struct chela_event *ev)
     free(text);
 }
 
+/* Shows the last lines of the output of a command that failed. */
+static void out_text_on_command(struct ch_text *t, const struct chela_event *ev,
+                                struct chela_str how, struct chela_str output) {
+    size_t lines = 0, from;
+    ch_console_note(t->console, "[tool] %.*s: %.*s, in %lld ms", STR(ev->result.name), STR(how),
+                    (long long)ev->result.duration_ms);
+    while (output.n > 0 && output.p[output.n - 1] == '\n')
+        output.n--;
+    for (from = output.n; from > 0; from--)
+        if (output.p[from - 1] == '\n' && ++lines == CH_COMMAND_LINES)
+            break;
+    while (from < output.n) {
+        const char *end = memchr(output.p + from, '\n', output.n - from);
+        size_t n = end ? (size_t)(end - output.p) - from : output.n - from;
+        char *line = brief(t, (struct chela_str){output.p + from, n}, strlen("[tool]   "));
+        ch_console_note(t->console, "[tool]   %s", line);
+        free(line);
+        from += n + 1;
+    }
+}
+
 static void out_text_on_result(struct ch_text *t, const struct chela_event *ev) {
+    struct chela_str how, output;
     char *content = brief(t, ev->result.content, strlen("[tool] : ") + ev->result.name.n);
     if (ev->result.is_error) {
         out_text_on_failure(t, ev);
+    } else if (ch_command_failed(ev, &how, &output)) {
+        out_text_on_command(t, ev, how, output);
     } else if (!is_plan(ev->result.name)) {
         ch_console_note(t->console, "[tool] %.*s done: %zu bytes in %lld ms%s",
                         STR(ev->result.name), ev->result.content.n,

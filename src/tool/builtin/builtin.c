@@ -385,8 +385,8 @@ const struct chela_tool_opts ch_builtin_tools[] = {
             "Run a command in the workspace, in a sandbox: files outside of the workspace and a "
             "private /tmp are read-only or out of sight, there is no network unless it was "
             "configured, and .git/hooks, .git/config, .env and the like cannot be changed. Gives "
-            "stdout and stderr as one text; an exit code other than 0 is an error with the output. "
-            "What the command leaves running ends with it; use background for servers and for what "
+            "stdout and stderr as one text; an exit code other than 0 is its last line. What the "
+            "command leaves running ends with it; use background for servers and for what "
             "takes long, and process to look after it.",
         .schema = "{\"type\":\"object\",\"properties\":{"
                   "\"command\":{\"type\":\"string\",\"description\":"

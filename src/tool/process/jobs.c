@@ -16,7 +16,7 @@ struct ch_job {
     char id[CH_RANDOM_ID];
     char *command;              /* owned, sanitized, one line */
     struct ch_program *program; /* NULL: the job has ended */
-    bool prepared, killed;
+    bool prepared, killed, timed_out;
     int exit_code, signal;
     char *error; /* owned; NULL: none */
     int64_t started_ms, ended_ms;
@@ -171,6 +171,7 @@ static void jobs_on_done(const struct ch_program_result *r, void *user) {
     job->ended_ms = jobs_now(job);
     job->exit_code = r->child ? r->child->exit_code : -1;
     job->signal = r->child ? r->child->signal : 0;
+    job->timed_out = r->child && r->child->timed_out;
     job->error = r->error ? ch_strdup(r->error) : NULL;
     log_held(job, r->held);
     tell_watches(job);
@@ -253,6 +254,7 @@ struct ch_job_end ch_job_state(const struct ch_job *job) {
         .signal = job->signal,
         .error = job->error,
         .killed = job->killed,
+        .timed_out = job->timed_out,
         .duration_ms = (job->program ? jobs_now(job) : job->ended_ms) - job->started_ms,
     };
 }
@@ -305,6 +307,8 @@ void ch_job_end_text(const struct ch_job_end *end, struct ch_buf *out) {
         ch_buf_addf(out, "failed: %s", end->error);
     else if (end->killed)
         ch_buf_add_str(out, "was killed");
+    else if (end->timed_out)
+        ch_buf_add_str(out, "was stopped by its time limit");
     else if (end->signal)
         ch_buf_addf(out, "was ended by signal %d (%s)", end->signal, strsignal(end->signal));
     else

@@ -19,6 +19,7 @@ struct ch_job_end {
     int signal;        /* 0: none */
     const char *error; /* why the job did not run, or its sandbox failed; NULL: neither */
     bool killed;       /* killed on request (process kill) */
+    bool timed_out;    /* stopped by its time limit */
     int64_t duration_ms;
     struct ch_sv tail; /* last lines of the output, sanitized */
 };

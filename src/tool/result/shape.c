@@ -197,10 +197,15 @@ static const char *shape_name_of(const struct ch_shape *how) {
     return how->tool ? how->tool : "result";
 }
 
+/* A result with a last line tells its own outcome. */
+static const char *shape_ok(const struct ch_shape *how) {
+    return how->last ? "" : "ok, ";
+}
+
 static void add_heading(struct ch_buf *out, const struct ch_shape *how, struct ch_sv text,
                         uint64_t chars) {
-    ch_buf_addf(out, "[%s: ok, %llu characters in %llu lines, too long to be shown whole]\n",
-                shape_name_of(how), (unsigned long long)chars,
+    ch_buf_addf(out, "[%s: %s%llu characters in %llu lines, too long to be shown whole]\n",
+                shape_name_of(how), shape_ok(how), (unsigned long long)chars,
                 (unsigned long long)shape_count_lines(text) + 1);
 }
 
@@ -248,14 +253,13 @@ static void put_all(struct ch_buf *out, struct ch_buf *text) {
     *text = empty;
 }
 
-bool ch_shape_text(const struct ch_shape *how, struct ch_sv text, uint64_t lost,
-                   struct ch_buf *out) {
-    struct ch_shape_room room = ch_room_of(how->window);
+static bool shape_body(const struct ch_shape *how, struct ch_shape_room room, struct ch_sv text,
+                       uint64_t lost, struct ch_buf *out) {
     CH_BUF_AUTO clean = {0}, spill = {0};
 
     if (is_binary(text)) {
-        ch_buf_addf(out, "[%s: ok, %llu bytes that are not text (or not in UTF-8), not shown]",
-                    shape_name_of(how), (unsigned long long)(text.n + lost));
+        ch_buf_addf(out, "[%s: %s%llu bytes that are not text (or not in UTF-8), not shown]",
+                    shape_name_of(how), shape_ok(how), (unsigned long long)(text.n + lost));
         return true;
     }
     ch_text_clean(&clean, text);
@@ -270,4 +274,17 @@ bool ch_shape_text(const struct ch_shape *how, struct ch_sv text, uint64_t lost,
         ch_spill(how->workspace, how->tool, s, &spill);
     cut_text(how, room, s, lost, spill.n ? ch_buf_str(&spill) : NULL, out);
     return true;
+}
+
+bool ch_shape_text(const struct ch_shape *how, struct ch_sv text, uint64_t lost,
+                   struct ch_buf *out) {
+    struct ch_shape_room room = ch_room_of(how->window);
+
+    if (!how->last)
+        return shape_body(how, room, text, lost, out);
+    bool cut = shape_body(how, ch_room_less(room, strlen(how->last) + 1), text, lost, out);
+    if (out->n && out->p[out->n - 1] != '\n')
+        ch_buf_addc(out, '\n');
+    ch_buf_add_str(out, how->last);
+    return cut;
 }

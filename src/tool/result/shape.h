@@ -17,6 +17,7 @@ struct ch_shape {
     int64_t window;        /* the model's context in tokens; 0: unknown */
     unsigned records;      /* records kept of a truncated JSON array; 0: the default */
     bool tail;             /* always keep the end of the text */
+    const char *last;      /* line that ends the result, whatever is cut; NULL: none */
     const char *tool;      /* tool that produced the text; may be NULL */
     const char *workspace; /* folder for the full text; NULL: do not save. Blocks if set */
 };

@@ -90,16 +90,6 @@ static const struct {
      "b\n"},
     {"null arguments", "{\"command\":\"echo x\",\"cwd\":null,\"timeout\":null,\"env\":null}", NULL,
      "x\n"},
-    {"exit code", "{\"command\":\"echo out; echo err >&2; exit 3\"}", "internal",
-     "failed with exit code 3"},
-    {"output of a failure", "{\"command\":\"echo out; echo err >&2; exit 3\"}", "internal",
-     "\"output\":\"out\\nerr\\n\""},
-    {"code in the details", "{\"command\":\"exit 77\"}", "internal", "\"exit_code\":77"},
-    {"a signal", "{\"command\":\"kill -SEGV $$\"}", "internal", "ended by signal 11"},
-    {"time", "{\"command\":\"echo before; sleep 60\",\"timeout\":0.3}", "timeout",
-     "did not end within 0 s"},
-    {"output before the time was up", "{\"command\":\"echo before; sleep 60\",\"timeout\":0.3}",
-     "timeout", "\"output\":\"before\\n\""},
     {"no such program", "{\"argv\":[\"no-such-program\"]}", "not_found",
      "cannot run no-such-program"},
     {"no such file", "{\"argv\":[\"./no-such-file\"]}", "not_found", "cannot run ./no-such-file"},
@@ -143,6 +133,40 @@ static void test_cases(void **state) {
                  : strncmp(k.content, "[exit code 0, ", 14) != 0 ||
                        strcmp(output(&k), cases[i].want) != 0))
             fail_msg("%s: %s", cases[i].what, k.content);
+    }
+    close_kit(&k);
+}
+
+/* A command that fails has a result like any other: its output, and how it ended as the last
+ * line. */
+static void test_failures_are_results(void **state) {
+    static const struct {
+        const char *what, *arguments, *want, *detail;
+    } failures[] = {
+        {"exit code", "{\"command\":\"echo out; echo err >&2; exit 3\"}",
+         "out\nerr\n[exit code 3]", "\"exit_code\":3"},
+        {"no line end", "{\"command\":\"printf out; exit 255\"}", "out\n[exit code 255]",
+         "\"exit_code\":255"},
+        {"no output", "{\"command\":\"exit 77\"}", "(no output)\n[exit code 77]",
+         "\"exit_code\":77"},
+        {"bytes that are no text", "{\"command\":\"head -c 999 /dev/zero; exit 4\"}",
+         "[exec: 999 bytes that are not text (or not in UTF-8), not shown]\n[exit code 4]",
+         "\"exit_code\":4"},
+        {"a signal", "{\"command\":\"kill -SEGV $$\"}",
+         "(no output)\n[ended by signal 11 (Segmentation fault)]", "\"signal\":11"},
+        {"time", "{\"command\":\"echo before; sleep 60\",\"timeout\":0.3}",
+         "before\n[stopped after 0.3 s by its time limit; use a longer timeout, or background]",
+         "\"timed_out\":true"},
+    };
+    struct kit k;
+
+    (void)state;
+    open_kit(&k);
+    for (size_t i = 0; i < CH_LEN(failures); i++) {
+        kit_call(&k, "exec", failures[i].arguments);
+        if (k.is_error || strcmp(k.content, failures[i].want) != 0 ||
+            !strstr(k.details, failures[i].detail))
+            fail_msg("%s: %s %s", failures[i].what, k.content, k.details);
     }
     close_kit(&k);
 }
@@ -295,10 +319,12 @@ static void test_floods(void **state) {
     assert_true(peak_kb() - before < 64 * 1024);
 
     kit_call(&k, "exec", "{\"command\":\"echo first; seq 1 200000; echo why it failed; exit 9\"}");
-    assert_true(k.is_error);
-    assert_non_null(strstr(k.content, "first\\n1\\n2\\n"));
-    assert_non_null(strstr(k.content, "bytes are left out here"));
-    assert_non_null(strstr(k.content, "200000\\nwhy it failed\\n"));
+    assert_false(k.is_error);
+    assert_true(k.truncated);
+    assert_non_null(strstr(k.content, "first\n1\n2\n"));
+    assert_null(strstr(k.content, ": ok"));
+    assert_non_null(strstr(k.content, "are left out here"));
+    assert_non_null(strstr(k.content, "200000\nwhy it failed\n[exit code 9]"));
     assert_true(strlen(k.content) < 17000);
     close_kit(&k);
 }
@@ -390,10 +416,10 @@ static void test_background(void **state) {
     assert_non_null(strstr(ch_buf_str(&ends), "|5|0|0|ready\ngot one\ngot two;"));
     process(&k, "poll", id, "");
     expect(&k, "ended with exit code 5");
-    expect(&k, "got two\n");
+    expect(&k, "got two\n[exit code 5]");
     expect(&k, "\n");
     process(&k, "log", id, "");
-    expect(&k, "[lines 1 to 3 of 3]\nready\ngot one\ngot two\n");
+    expect(&k, "[lines 1 to 3 of 3]\nready\ngot one\ngot two\n[exit code 5]");
     process(&k, "log", id, ",\"offset\":2,\"limit\":1");
     expect(&k, "[lines 2 to 2 of 3]\ngot one\n");
     process(&k, "log", id, ",\"offset\":9");
@@ -413,6 +439,7 @@ static void test_kill(void **state) {
     const char *id = start_job(&k, "{\"command\":\"sleep 1000\",\"background\":true}");
     process(&k, "kill", id, "");
     expect(&k, "killed by signal 15");
+    expect(&k, "\n[killed by signal 15 (Terminated)]");
     assert_non_null(strstr(ch_buf_str(&ends), "|-1|15|1|;"));
     id = start_job(&k, "{\"command\":\"trap '' TERM; echo deaf; while :; do sleep 1; done\","
                        "\"background\":true}");
@@ -434,6 +461,9 @@ static void test_job_timeout_and_terminal(void **state) {
         start_job(&k, "{\"command\":\"sleep 1000\",\"background\":true,\"timeout\":0.3}");
     wait_for_end(&k, id);
     assert_non_null(strstr(ch_buf_str(&ends), "|-1|15|0|;"));
+    process(&k, "poll", id, "");
+    expect(&k, "stopped by its time limit after");
+    expect(&k, "\n[stopped by its time limit]");
     id = start_job(&k, "{\"command\":\"stty -echo; echo ready; read x; echo \\\"<$x>\\\"; tty\","
                        "\"background\":true,\"pty\":true}");
     process(&k, "poll", id, ",\"wait\":10");
@@ -589,6 +619,7 @@ static void test_end_text(void **state) {
     } texts[] = {
         {{.exit_code = 0, .duration_ms = 1240}, "ended with exit code 0 after 1.2 s."},
         {{.exit_code = -1, .signal = 9, .killed = true}, "was killed after 0.0 s."},
+        {{.exit_code = -1, .signal = 15, .timed_out = true}, "was stopped by its time limit after"},
         {{.exit_code = -1, .signal = 11}, "was ended by signal 11 (Segmentation fault)"},
         {{.exit_code = -1, .error = "no room"}, "failed: no room after"},
         {{.exit_code = 1, .tail = {"a\nb", 3}}, "The end of its output:\na\nb"},
@@ -787,6 +818,7 @@ static void test_independent_calls(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cases),
+        cmocka_unit_test(test_failures_are_results),
         cmocka_unit_test(test_variables),
         cmocka_unit_test(test_environment_is_clean),
         cmocka_unit_test(test_self_approval),

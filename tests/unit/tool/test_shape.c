@@ -64,9 +64,10 @@ static void test_cap(void **state) {
     for (size_t i = 0; i < CH_LEN(sizes) * CH_LEN(windows) * 4; i++) {
         size_t n = sizes[i / 4 % CH_LEN(sizes)];
         struct ch_shape how = {.window = windows[i / 4 / CH_LEN(sizes)], .tool = "t"};
+        struct ch_shape failed = {.window = how.window, .tool = "t", .last = "[exit code 2]"};
         const char *letter = letters[i % 2], *end = ends[i / 2 % 2];
         struct ch_shape_room room = ch_room_of(how.window);
-        CH_BUF_AUTO text = {0}, got = {0};
+        CH_BUF_AUTO text = {0}, got = {0}, with = {0};
         ch_buf_add_str(&text, "BEGIN");
         fill(&text, letter, n - 5 - strlen(end));
         ch_buf_add_str(&text, end);
@@ -74,6 +75,10 @@ static void test_cap(void **state) {
         assert_int_equal(ch_shape_text(&how, ch_buf_sv(&text), 0, &got), !fits);
         assert_true(ch_room_holds(room, ch_room_needed(ch_buf_sv(&got))));
         assert_true(ch_utf8_valid(ch_buf_sv(&got)));
+        ch_shape_text(&failed, ch_buf_sv(&text), 0, &with);
+        assert_true(ch_room_holds(room, ch_room_needed(ch_buf_sv(&with))));
+        assert_true(ch_sv_ends(ch_buf_sv(&with), "\n[exit code 2]"));
+        assert_null(strstr(with.p, ": ok"));
         if (fits) {
             assert_string_equal(got.p, text.p);
             continue;

@@ -1,15 +1,16 @@
 /* exec.c -- the tool `exec`: runs a command in the sandbox.
  *
- * stdout and stderr are one stream, as on a terminal. A foreground call waits for the exit:
- * exit code 0 gives the output as the result, any other code an error result with the
- * output. A background command is a job of the session (jobs.h) from the start, and the
- * call ends as soon as the job runs. */
+ * stdout and stderr are one stream, as on a terminal. A foreground call waits for the exit.
+ * The output is the result, whatever the exit code is. The last line tells an exit code other
+ * than 0, a signal, or the time limit that stopped the command. A background command is a job
+ * of the session (jobs.h) from the start, and the call ends as soon as the job runs. */
 #include "tool/builtin/shell/exec.h"
 
 #include <stdlib.h>
 
 #include "base/limits.h"
 #include "base/utf8.h"
+#include "tool/builtin/shell/command_end.h"
 #include "tool/builtin/shell/exec_request.h"
 #include "tool/call/aftermath.h"
 #include "tool/call/call.h"
@@ -154,6 +155,8 @@ static void exec_set_details(struct exec *x, const struct ch_program_result *r,
         ch_jw_kint(&w, "signal", r->child->signal);
     else if (r->child && r->child->exit_code >= 0)
         ch_jw_kint(&w, "exit_code", r->child->exit_code);
+    if (r->child && r->child->timed_out)
+        ch_jw_kbool(&w, "timed_out", true);
     if (output.n)
         ch_jw_kstr(&w, "output", output);
     ch_jw_kint(&w, "output_bytes", (int64_t)x->output.total);
@@ -173,42 +176,39 @@ static void exec_set_failure(struct exec *x, const struct ch_program_result *r) 
     exec_set_details(x, r, ch_buf_sv(&cut));
 }
 
-static void set_success(struct exec *x, const struct ch_program_result *r) {
+static void exec_set_result(struct exec *x, const struct ch_program_result *r) {
+    const struct ch_child_result *c = r->child;
+    struct ch_command_end end = {.exit_code = c->exit_code,
+                                 .signal = c->signal,
+                                 .timed_out = c->timed_out,
+                                 .timeout_ms = x->request.timeout_ms};
+    const char *last = ch_command_end_line(&x->call->arena, &end);
     CH_BUF_AUTO text = {.max = 3 * CH_LIMIT_OUTPUT_END};
 
-    ch_buf_addf(&text, "[exit code 0, %.1f s]\n", (double)(exec_now(x) - x->started_ms) / 1000);
+    if (!last)
+        ch_buf_addf(&text, "[exit code 0, %.1f s]\n",
+                    (double)(exec_now(x) - x->started_ms) / 1000);
     ch_held_text(r->held, x->call->workspace, &text);
     if (x->output.total == 0)
         ch_buf_add_str(&text, "(no output)");
     ch_ends_text(&x->output, &text);
     x->call->answer.shape.tail = true;
+    x->call->answer.shape.last = last;
     ch_answer_text(&x->call->answer, ch_buf_sv(&text));
     exec_set_details(x, r, CH_SV(""));
 }
 
 static void exec_on_done(const struct ch_program_result *r, void *user) {
     struct exec *x = user;
-    const struct ch_child_result *c = r->child;
 
     x->program = NULL;
     ch_aftermath_set(x->call, r->held);
-    if (r->error)
+    if (r->error) {
         chela_result_error(x->call, r->error_type, "%s", r->error);
-    else if (c->timed_out)
-        chela_result_error(x->call, "timeout",
-                           "The command did not end within %.0f s and was stopped. Give it a "
-                           "longer timeout, or run it in the background.",
-                           (double)x->request.timeout_ms / 1000);
-    else if (c->signal)
-        chela_result_error(x->call, "internal", "The command was ended by signal %d (%s).",
-                           c->signal, strsignal(c->signal));
-    else if (c->exit_code != 0)
-        chela_result_error(x->call, "internal", "The command failed with exit code %d.",
-                           c->exit_code);
-    if (x->call->answer.error_type)
         exec_set_failure(x, r);
-    else
-        set_success(x, r);
+    } else {
+        exec_set_result(x, r);
+    }
     exec_finish(x);
 }
 

@@ -3,6 +3,7 @@
 #include "tool/builtin/shell/process.h"
 
 #include "base/limits.h"
+#include "tool/builtin/shell/command_end.h"
 #include "tool/builtin/shell/exec_request.h"
 #include "tool/call/call.h"
 #include "tool/call/call_view.h"
@@ -35,6 +36,9 @@ static void process_add_state(struct ch_buf *out, const struct ch_job *job) {
         ch_buf_addf(out, "running for %.1f s", (double)s.duration_ms / 1000);
     else if (s.error)
         ch_buf_addf(out, "failed: %s", s.error);
+    else if (s.timed_out)
+        ch_buf_addf(out, "stopped by its time limit after %.1f s",
+                    (double)s.duration_ms / 1000);
     else if (s.signal)
         ch_buf_addf(out, "%s by signal %d after %.1f s", s.killed ? "killed" : "ended", s.signal,
                     (double)s.duration_ms / 1000);
@@ -59,6 +63,17 @@ static void process_set_details(chela_call *call, const struct ch_job *job) {
     ch_answer_details(&call->answer, ch_buf_sv(&json));
 }
 
+/* The last line of a result about a job that has failed; NULL otherwise. */
+static const char *process_end_line(chela_call *call, const struct ch_job *job) {
+    struct ch_job_end s = ch_job_state(job);
+    struct ch_command_end end = {.exit_code = s.exit_code,
+                                 .signal = s.signal,
+                                 .killed = s.killed,
+                                 .timed_out = s.timed_out};
+
+    return ch_job_running(job) || s.error ? NULL : ch_command_end_line(&call->arena, &end);
+}
+
 static void say_state(chela_call *call, const struct ch_job *job) {
     CH_BUF_AUTO text = {0};
 
@@ -66,6 +81,8 @@ static void say_state(chela_call *call, const struct ch_job *job) {
     process_add_state(&text, job);
     ch_buf_add_str(&text, "]\n");
     ch_answer_text(&call->answer, ch_buf_sv(&text));
+    call->answer.shape.tail = true;
+    call->answer.shape.last = process_end_line(call, job);
     process_set_details(call, job);
 }
 
