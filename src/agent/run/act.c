@@ -473,6 +473,7 @@ void ch_act(chela_run *run) {
                                  .turn = run->m.turns,
                                  .parallel = a->parallel,
                                  .max_calls = ch_run_calls_left(&run->m),
+                                 .in_sequence = ch_features_end_by_actions(run),
                                  .policy = &run->permit.policy,
                                  .approvals = a->approvals,
                                  .granted = run->permit.forgets ? NULL : s->granted,

@@ -8,8 +8,9 @@
  * Calls are started in order; at most `parallel` run at once, and a sequential call runs
  * alone. Two kinds of calls are deferred while later calls start: a call that needs a
  * person's approval waits until all others have ended; a call that conflicts with an
- * earlier call (resource_locks.h) waits until that call has ended. `ended` is the queue of
- * calls that have a result not yet reported. */
+ * earlier call (resource_locks.h) waits until that call has ended. In a sequence
+ * (ch_batch_opts.in_sequence) a call is not even prepared before its predecessors have
+ * succeeded. `ended` is the queue of calls that have a result not yet reported. */
 #include "tool/call/batch.h"
 
 #include <assert.h>
@@ -31,6 +32,7 @@ struct ch_batch {
     void *user;
     unsigned parallel;
     size_t max_calls;
+    bool in_sequence;
 
     const struct ch_msg *reply; /* borrowed */
     chela_call **calls; /* owned references, in call order; `ended` is behind them, in this block */
@@ -395,10 +397,59 @@ static bool stands_still(const struct ch_batch *b) {
     return call && call->state == CH_CALL_ASKING && is_sequential(call);
 }
 
+/* --- sequences ------------------------------------------------------------ */
+
+/* True: the call only reads, so its order does not matter to other reads. */
+static bool only_reads(const struct ch_batch *b, const chela_call *call) {
+    const struct ch_tool *t = call->tool;
+
+    if (!t)
+        t = ch_registry_find(b->env.registry, call->block->name);
+    return t && t->effect == CHELA_EFFECT_READ && !(t->flags & CHELA_TOOL_ACTION);
+}
+
+static bool has_succeeded(const chela_call *call) {
+    return call->state == CH_CALL_ENDED && !call->outcome.is_error && !call->outcome.denied;
+}
+
+/* The first call that call i of a sequence must follow and that has not succeeded; NULL: none. */
+static const chela_call *batch_predecessor(const struct ch_batch *b, size_t i) {
+    bool reads = !b->in_sequence || only_reads(b, b->calls[i]);
+
+    for (size_t k = 0; b->in_sequence && k < i; k++)
+        if (!has_succeeded(b->calls[k]) && !(reads && only_reads(b, b->calls[k])))
+            return b->calls[k];
+    return NULL;
+}
+
+/* The next call waits for a call before it. */
+static bool batch_is_queued(const struct ch_batch *b) {
+    const chela_call *before = NULL;
+
+    if (b->next < b->n && b->calls[b->next]->state == CH_CALL_NEW)
+        before = batch_predecessor(b, b->next);
+    return before && before->state != CH_CALL_ENDED;
+}
+
+/* Counts as denied, because the call itself did not fail. */
+static void batch_leave_out(chela_call *call, const chela_call *before) {
+    const char *type = before->outcome.error_type;
+    CH_BUF_AUTO why = {0};
+
+    ch_buf_addf(&why, "This was not done, because %s, which comes before it in the same reply, %s.",
+                before->name,
+                type && strcmp(type, "timeout") == 0       ? "took too long"
+                : type && strcmp(type, "interrupted") == 0 ? "has no known outcome"
+                : before->outcome.denied                   ? "was refused"
+                                                           : "failed");
+    ch_call_end_error(call, "cancelled", ch_buf_str(&why));
+    call->outcome.denied = true;
+}
+
 /* True if nothing runs and nothing can be started. */
 static bool has_run_dry(struct ch_batch *b) {
     recount(b);
-    return !b->running && (b->next == b->n || stands_still(b));
+    return !b->running && (b->next == b->n || stands_still(b) || batch_is_queued(b));
 }
 
 /* Start the next call; false if there is none or it has to wait. */
@@ -411,7 +462,12 @@ static bool batch_advance(struct ch_batch *b) {
     if (b->next == b->n)
         return false;
     chela_call *call = b->calls[b->next];
-    if (call->state == CH_CALL_NEW)
+    if (batch_is_queued(b))
+        return false;
+    const chela_call *before = call->state == CH_CALL_NEW ? batch_predecessor(b, b->next) : NULL;
+    if (before)
+        batch_leave_out(call, before);
+    else if (call->state == CH_CALL_NEW)
         batch_prepare(b, b->next);
     if (b->closed || stands_still(b))
         return false;
@@ -614,6 +670,7 @@ struct ch_batch *ch_batch_start(const struct ch_msg *reply, const struct ch_batc
     b->user = opts->user;
     b->parallel = opts->parallel ? opts->parallel : CH_DEFAULT_PARALLEL;
     b->max_calls = opts->max_calls;
+    b->in_sequence = opts->in_sequence;
     b->totals.calls = calls;
     b->task.fn = batch_pump;
     hold_loop(b);

@@ -115,6 +115,9 @@ struct ch_batch_opts {
     unsigned parallel;
     /* calls beyond this number get an error result; 0: no call runs; SIZE_MAX: no limit */
     size_t max_calls;
+    /* The calls are a sequence: each begins after those before it have succeeded. After one that
+     * failed or was denied the rest is not done. Only reads are independent of each other. */
+    bool in_sequence;
     const struct ch_policy *policy;       /* borrowed; NULL: all tools are allowed */
     const struct ch_approvals *approvals; /* borrowed; NULL: no rules */
     const struct ch_approvals *granted;   /* borrowed: its grants hold too; NULL: none */

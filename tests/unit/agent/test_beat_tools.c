@@ -207,6 +207,131 @@ static void test_cancel(void **state) {
     close_chat(&c);
 }
 
+/* --- several actions in one reply ---------------------------------------------------------- */
+
+enum ban { WORKS, FAILS_TO, HANGS, ASKS };
+
+struct banning {
+    struct chat chat;
+    enum ban how;
+};
+
+static int ban_member(chela_call *call, void *user) {
+    struct banning *b = user;
+    ch_buf_addf(&b->chat.log, "ban;");
+    if (b->how == FAILS_TO)
+        return chela_result_error(call, "internal", "He is an owner.");
+    if (b->how == HANGS)
+        chela_call_defer(call);
+    chela_result_printf(call, "banned");
+    return 0;
+}
+
+static void open_banning(struct banning *b, enum ban how, const struct fake_reply *replies,
+                         size_t n) {
+    struct chela_error err = {0};
+    open_chat(&b->chat, SENDS, replies, n);
+    b->how = how;
+    struct chela_tool_opts tool =
+        CHELA_TOOL_OPTS(.name = "ban_member", .description = "Removes a member.",
+                        .fn = ban_member, .user = b, .timeout_ms = 1000, .max_retries = -1,
+                        .effect = CHELA_EFFECT_ONCE, .permission = CHELA_PERM_READ,
+                        .flags = CHELA_TOOL_ON_LOOP | CHELA_TOOL_ACTION |
+                                 (how == ASKS ? CHELA_TOOL_CONFIRM : 0));
+    assert_int_equal(chela_agent_add_tool(b->chat.st.agent, &tool, &err), 0);
+}
+
+#define BAN_AND_SAY                                                     \
+    A_BEGIN A_CALL(0, "c1", "ban_member", "{}")                         \
+        A_CALL(1, "c2", "send_message", "{\\\"content\\\":\\\"banned\\\"}") A_END("tool_use")
+
+/* The last request to the model, which shows what came of the reply. */
+static const char *last_request(const struct banning *b) {
+    return ch_buf_str(&b->chat.st.model.requests[b->chat.st.model.nrequests - 1]);
+}
+
+/* A message that reports an action leaves only after the action has succeeded. */
+static void test_sequence(void **state) {
+    static const struct {
+        const char *name, *log, *told;
+        enum ban how;
+        size_t requests;
+    } rows[] = {
+        {"it works", "ban;send@0 banned;", NULL, WORKS, 1},
+        {"it fails", "ban;", "because ban_member, which comes before it in the same reply, failed",
+         FAILS_TO, 2},
+        {"it hangs", "ban;",
+         "because ban_member, which comes before it in the same reply, took too long", HANGS, 2},
+    };
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(rows); i++) {
+        struct fake_reply replies[] = {{.body = BAN_AND_SAY},
+                                       {.body = A_USE("c3", "stay_silent", "{}")}};
+        struct banning b;
+        open_banning(&b, rows[i].how, replies, CH_LEN(replies));
+        stage_play(&b.chat.st, "[10:02] Ann: throw him out");
+        if (strcmp(ch_buf_str(&b.chat.log), rows[i].log) != 0)
+            fail_msg("%s: %s", rows[i].name, ch_buf_str(&b.chat.log));
+        if (b.chat.st.model.nrequests != rows[i].requests)
+            fail_msg("%s: %zu requests", rows[i].name, b.chat.st.model.nrequests);
+        if (rows[i].told && !strstr(last_request(&b), rows[i].told))
+            fail_msg("%s: %s", rows[i].name, last_request(&b));
+        if (rows[i].told) /* what it wanted to say */
+            assert_non_null(strstr(last_request(&b), "you called send_message"));
+        close_chat(&b.chat);
+    }
+}
+
+/* Nothing is said while a person is asked; then the rest is done, or the model is told. */
+static void test_sequence_with_consent(void **state) {
+    static const struct {
+        enum chela_decision decision;
+        const char *log;
+        size_t requests;
+    } rows[] = {{CHELA_ALLOW_ONCE, "ban;send@0 banned;", 1}, {CHELA_DENY, "", 2}};
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(rows); i++) {
+        struct fake_reply replies[] = {{.body = BAN_AND_SAY},
+                                       {.body = A_USE("c3", "stay_silent", "{}")}};
+        struct banning b;
+        open_banning(&b, ASKS, replies, CH_LEN(replies));
+        stage_start(&b.chat.st, "[10:02] Ann: throw him out");
+        stage_finish(&b.chat.st);
+        assert_string_equal(stage_verdict(&b.chat.st), "paused/approval_required");
+        assert_string_equal(ch_buf_str(&b.chat.log), "");
+        assert_int_equal(chela_session_approve(b.chat.st.session, b.chat.st.approval,
+                                               rows[i].decision, NULL, NULL),
+                         0);
+        b.chat.st.ends = 0;
+        assert_int_equal(chela_run_resume(b.chat.st.session, NULL, NULL, NULL), 0);
+        stage_finish(&b.chat.st);
+        stage_check_transcript(&b.chat.st);
+        assert_string_equal(ch_buf_str(&b.chat.log), rows[i].log);
+        assert_int_equal(b.chat.st.model.nrequests, rows[i].requests);
+        if (rows[i].requests > 1)
+            assert_non_null(strstr(last_request(&b), "same reply, was refused"));
+        close_chat(&b.chat);
+    }
+}
+
+/* A reply whose last message failed goes on, so that the model knows. */
+static void test_last_fails(void **state) {
+    struct fake_reply replies[] = {
+        {.body = A_BEGIN A_CALL(0, "c1", "send_message", "{\\\"content\\\":\\\"one\\\"}")
+                 A_CALL(1, "c2", "send_message", "{\\\"content\\\":\\\"two\\\"}")
+                     A_END("tool_use")},
+        {.body = A_USE("c3", "stay_silent", "{}")}};
+    struct banning b;
+    (void)state;
+    open_banning(&b, WORKS, replies, CH_LEN(replies));
+    b.chat.fails_at = 2;
+    stage_play(&b.chat.st, "[10:02] Ann: hello");
+    assert_string_equal(ch_buf_str(&b.chat.log), "send@0 one;send@0 two;");
+    assert_int_equal(b.chat.st.model.nrequests, 2);
+    assert_non_null(strstr(last_request(&b), "It was refused."));
+    close_chat(&b.chat);
+}
+
 static void test_tools(void **state) {
     static const char *const names[] = {CH_SEND_ACTION, CH_REACT_ACTION, CH_SILENT_ACTION};
     static const struct fake_reply none[] = {{.hang = true}};
@@ -229,7 +354,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_actions), cmocka_unit_test(test_most_parts),
         cmocka_unit_test(test_no_channel), cmocka_unit_test(test_cancel),
-        cmocka_unit_test(test_tools),
+        cmocka_unit_test(test_tools), cmocka_unit_test(test_sequence),
+        cmocka_unit_test(test_sequence_with_consent), cmocka_unit_test(test_last_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -290,6 +290,150 @@ static void test_trailing_errors(void **state) {
     kit_free(&k);
 }
 
+/* --- sequences ------------------------------------------------------------- */
+
+static int hang(chela_call *call, void *user) {
+    (void)user;
+    chela_call_defer(call);
+    return 0;
+}
+
+static enum chela_decision refuse(const struct ch_block *call, const struct ch_ask *ask,
+                                  char **reason, void *user) {
+    (void)ask;
+    (void)reason;
+    (void)user;
+    return call->id.p[0] == 'd' ? CHELA_DENY : CHELA_ALLOW_ONCE;
+}
+
+/* s: a hook skips the call; d: a person refuses it. */
+static void test_in_sequence(void **state) {
+    static const struct {
+        const char *calls[4], *started, *left_out, *why;
+    } cases[] = {
+        {{"a work", "e quick", "f work"}, "aef", "", NULL},
+        {{"a fail", "e quick", "f quick"}, "a", "ef", "because fail, which comes before it in the "
+                                                      "same reply, failed."},
+        {{"a work", "e fail", "f quick"}, "ae", "f", "because fail, "},
+        {{"a nosuch", "e quick"}, "", "e", "because nosuch, "},
+        {{"a hang", "e quick"}, "a", "e", "took too long."},
+        {{"s quick", "e quick"}, "", "e", "was refused."},
+        {{"d risky", "e quick"}, "", "e", "because risky, which comes before it in the same "
+                                          "reply, was refused."},
+        {{"a risky", "e quick"}, "ae", "", NULL},
+        {{"a look", "e look", "f quick"}, "aef", "", NULL},
+        {{"a fail_look", "e look", "f quick"}, "ae", "f", "because fail_look, "},
+        {{"a fail", "e look"}, "a", "e", "because fail, "},
+    };
+    struct gauge g = {0};
+    struct kit k;
+
+    (void)state;
+    kit_init(&k);
+    add_tools(&k, &g);
+    add(&k, (struct chela_tool_opts)CHELA_TOOL_OPTS(.name = "hang", .fn = hang, .timeout_ms = 20,
+                                                    .flags = CHELA_TOOL_ON_LOOP));
+    add(&k, (struct chela_tool_opts)CHELA_TOOL_OPTS(.name = "risky", .fn = work, .user = &g,
+                                                    .flags = CHELA_TOOL_CONFIRM));
+    add(&k, (struct chela_tool_opts)CHELA_TOOL_OPTS(.name = "look", .fn = work, .user = &g,
+                                                    .effect = CHELA_EFFECT_READ));
+    add(&k, (struct chela_tool_opts)CHELA_TOOL_OPTS(.name = "fail_look", .fn = fail_it,
+                                                    .effect = CHELA_EFFECT_READ));
+    k.opts.in_sequence = true;
+    k.opts.ask_means = CH_CONSENT_ASK;
+    k.ops.before = before;
+    k.ops.ask = refuse;
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        struct kit_call calls[4] = {{0}};
+        char ids[4][2] = {{0}};
+        CH_BUF_AUTO started = {0};
+        CH_BUF_AUTO left_out = {0};
+        size_t n = 0;
+        for (; n < 4 && cases[i].calls[n]; n++) {
+            ids[n][0] = cases[i].calls[n][0];
+            calls[n] = (struct kit_call){ids[n], cases[i].calls[n] + 2, "{\"ms\":2}", 0};
+        }
+        kit_start(&k, calls, n);
+        kit_wait(&k);
+        for (const char *p = ch_buf_str(&k.log); (p = strstr(p, "started ")); p += 8)
+            ch_buf_add(&started, p + 8, 1);
+        struct ch_msg *m = ch_batch_message(k.batch, 0);
+        for (uint32_t b = 0; b < m->nblocks; b++) {
+            CH_AUTOFREE char *text = ch_strndup(m->blocks[b].text.p, m->blocks[b].text.n);
+            if (!strstr(text, "This was not done"))
+                continue;
+            ch_buf_add_sv(&left_out, m->blocks[b].id);
+            assert_non_null(strstr(text, cases[i].why));
+            assert_int_equal(m->blocks[b].flags, CH_F_ERROR | CH_F_DENIED);
+        }
+        ch_msg_free(m);
+        if (strcmp(ch_buf_str(&started), cases[i].started) != 0 ||
+            strcmp(ch_buf_str(&left_out), cases[i].left_out) != 0)
+            fail_msg("case %zu: %s, left out: %s", i, ch_buf_str(&k.log), ch_buf_str(&left_out));
+        assert_int_equal(ch_batch_totals(k.batch).errors <= 1, 1);
+    }
+    assert_int_equal(g.running, 0);
+    kit_free(&k);
+}
+
+/* What waits for the host or a person holds back the rest; then the rest is done in order. */
+static void test_sequence_waits(void **state) {
+    static const struct kit_call calls[] = {
+        {"a", "quick", "{}", 0}, {"b", "host", "{}", 0}, {"c", "quick", "{}", 0}};
+    static const bool failures[] = {false, true};
+    struct gauge g = {0};
+
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(failures); i++) {
+        struct kit k;
+        kit_init(&k);
+        add_tools(&k, &g);
+        k.opts.in_sequence = true;
+        kit_start(&k, calls, 3);
+        kit_wait(&k);
+        assert_string_equal(ch_buf_str(&k.log), "started a;finished a;client b;over 1;");
+        k.over = false;
+        assert_int_equal(
+            ch_batch_answer(k.batch, CH_SV("b"), CH_SV("B"), failures[i], NULL), 0);
+        ch_batch_resume(k.batch);
+        kit_wait(&k);
+        assert_string_equal(ch_buf_str(&k.log) + strlen("started a;finished a;client b;over 1;"),
+                            failures[i] ? "failed b;failed c;over 0;"
+                                        : "finished b;started c;finished c;over 0;");
+        kit_free(&k);
+    }
+}
+
+/* After a restart, known results count as well. */
+static void test_sequence_is_recalled(void **state) {
+    static const struct kit_call calls[] = {{"a", "quick", "{}", 0}, {"b", "quick", "{}", 0}};
+    struct gauge g = {0};
+
+    (void)state;
+    for (int fails = 0; fails < 3; fails++) {
+        struct kit k;
+        kit_init(&k);
+        add_tools(&k, &g);
+        k.opts.in_sequence = true;
+        kit_start(&k, calls, 2);
+        struct ch_block block = {.type = CH_BLOCK_TOOL_RESULT,
+                                 .flags = fails ? CH_F_ERROR : 0,
+                                 .id = CH_SV("a"),
+                                 .name = CH_SV("quick"),
+                                 .text = CH_SV("known")};
+        struct ch_msg *m = ch_msg_new(CH_MSG_RESULTS, &block, 1, 0);
+        if (fails == 2)
+            ch_batch_interrupt(k.batch, 0);
+        else
+            ch_batch_settle(k.batch, 0, m, true);
+        kit_wait(&k);
+        ch_msg_free(m);
+        assert_int_equal(strstr(ch_buf_str(&k.log), "started b") != NULL, fails == 0);
+        assert_int_equal(ch_batch_totals(k.batch).denied, (size_t)fails);
+        kit_free(&k);
+    }
+}
+
 /* --- skip and cancel ----------------------------------------------------- */
 
 static void test_skip(void **state) {
@@ -878,6 +1022,7 @@ static void one_round(uint32_t seed) {
                               roll(&c, 12) == 0 ? CH_F_CUT : 0};
     }
     k.opts.parallel = c.parallel = 1 + roll(&c, 6);
+    k.opts.in_sequence = seed % 3 == 0;
     k.opts.max_calls = roll(&c, 3) ? SIZE_MAX : roll(&c, MOST);
     k.ops = (struct ch_batch_ops){.started = chance_started,
                                   .finished = chance_finished,
@@ -926,6 +1071,9 @@ int main(void) {
         cmocka_unit_test(test_sequential),
         cmocka_unit_test(test_max_calls),
         cmocka_unit_test(test_terminates),
+        cmocka_unit_test(test_in_sequence),
+        cmocka_unit_test(test_sequence_waits),
+        cmocka_unit_test(test_sequence_is_recalled),
         cmocka_unit_test(test_skip),
         cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_client),

@@ -31,7 +31,8 @@ static const char by_calls[] =
     "them. To stay silent call stay_silent, or nothing.\n"
     "These are actions: %s. They end your turn, unless you set request_heartbeat to true where "
     "an action has it. All other functions tell you something: you get their results and another "
-    "turn, so call them before you say what depends on them.";
+    "turn, so call them before you say what depends on them. What you call is done in order: if "
+    "something fails or is refused, the rest is not done, and you get another turn.";
 
 static const char by_text[] =
     "You act by writing one JSON object and nothing else: no text around it, no Markdown fence.\n\n"
@@ -40,7 +41,8 @@ static const char by_text[] =
     " \"request_heartbeat\": false}\n\n"
     "An empty list of actions means that you stay silent. These functions end your turn, unless "
     "request_heartbeat is true: %s. All other functions tell you something: you get their results "
-    "and another turn, so call them before you say what depends on them.\n\n"
+    "and another turn, so call them before you say what depends on them. The actions are done in "
+    "order: if one fails or is refused, the rest is not done, and you get another turn.\n\n"
     "Functions:\n";
 
 /* State of a companion's run. */
@@ -508,18 +510,18 @@ static const struct ch_msg *last_reply(const chela_run *run) {
     return NULL;
 }
 
-/* True: the call with this id has a result that is no error. */
+/* True: the call with this id has a result and was neither refused nor failed. */
 static bool succeeded(const chela_run *run, struct ch_sv id) {
     const struct ch_transcript *t = &run->session->transcript;
     const struct ch_msg *m = t->n ? t->msgs[t->n - 1] : NULL;
     for (uint32_t i = 0; m && i < m->nblocks; i++)
         if (m->blocks[i].type == CH_BLOCK_TOOL_RESULT && ch_sv_eq(m->blocks[i].id, id))
-            return !(m->blocks[i].flags & CH_F_ERROR);
+            return !(m->blocks[i].flags & (CH_F_ERROR | CH_F_DENIED));
     return false;
 }
 
-/* True: the last reply held only actions, asked for no other beat, and an action was
- * performed. The model sees the errors of a reply whose actions all failed. */
+/* True: the last reply held only actions, asked for no other beat, and all actions were
+ * performed. Otherwise the model sees what failed and what was not done. */
 static bool ends(const chela_run *run) {
     const struct ch_msg *m = last_reply(run);
     bool done = false;
@@ -527,9 +529,9 @@ static bool ends(const chela_run *run) {
         const struct ch_block *b = &m->blocks[i];
         if (b->type != CH_BLOCK_TOOL_CALL)
             continue;
-        if (!is_action(run, b->name) || wants_more(b))
+        if (!is_action(run, b->name) || wants_more(b) || !succeeded(run, b->id))
             return false;
-        done |= succeeded(run, b->id);
+        done = true;
     }
     return done;
 }

@@ -25,6 +25,7 @@
 #define LEAST_PAUSE_MS 800
 #define LONGEST_PAUSE_MS 4000
 #define THINKING_MS 500
+#define ACTION_MS 60000 /* an action fails after that; the pauses take 16 s at most */
 
 static chela_run *beat_tools_run_of(const chela_runtime *rt, const chela_call *call) {
     return call->env ? ch_run_find(rt, call->env->session, call->env->run) : NULL;
@@ -250,7 +251,7 @@ int ch_beat_tools_add(chela_agent *a, struct chela_error *err) {
         t.user = a->rt;
         t.permission = CHELA_PERM_READ;
         t.flags = CHELA_TOOL_ON_LOOP | CHELA_TOOL_ACTION;
-        t.timeout_ms = -1;
+        t.timeout_ms = ACTION_MS;
         t.resources = uses_channel;
         rc = ch_function_add(&a->registry, &t, err);
     }

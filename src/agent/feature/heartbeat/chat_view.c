@@ -277,18 +277,22 @@ static const struct ch_block *result_of(const struct ch_msg *results, struct ch_
     return NULL;
 }
 
+static bool was_done(const struct ch_msg *results, struct ch_sv id) {
+    const struct ch_block *r = result_of(results, id);
+    return r && !(r->flags & (CH_F_ERROR | CH_F_DENIED));
+}
+
 /* Adds the lines that the companion said and that were delivered. */
 static size_t take_said(struct making *m, const struct ch_msg *msg, const struct ch_msg *results,
                         const struct ch_chat_view_opts *o) {
     size_t n = 0;
     for (uint32_t i = 0; i < msg->nblocks; i++) {
         CH_ARENA_AUTO arena = {0};
-        const struct ch_block *b = &msg->blocks[i], *r;
+        const struct ch_block *b = &msg->blocks[i];
         const struct ch_json *v;
         if (b->type != CH_BLOCK_TOOL_CALL || !ch_sv_is(b->name, CH_SEND_ACTION))
             continue;
-        r = result_of(results, b->id);
-        if (!r || r->flags & CH_F_ERROR ||
+        if (!was_done(results, b->id) ||
             ch_json_parse(&arena, b->text, CH_JSON_REPLACE, &v, NULL, NULL) < 0)
             continue;
         struct ch_sv rest = ch_json_get_str(v, "content"), part;
@@ -304,13 +308,19 @@ static size_t take_said(struct making *m, const struct ch_msg *msg, const struct
     return n;
 }
 
+/* The results of the calls of message i. */
+static const struct ch_msg *next_results(const struct ch_transcript *t, size_t i) {
+    const struct ch_msg *next = i + 1 < t->n ? t->msgs[i + 1] : NULL;
+    return next && next->kind == CH_MSG_RESULTS ? next : NULL;
+}
+
 static size_t take_message(struct making *m, const struct ch_chat_view_opts *o, size_t i) {
     const struct ch_transcript *t = o->transcript;
-    const struct ch_msg *msg = t->msgs[i], *next = i + 1 < t->n ? t->msgs[i + 1] : NULL;
+    const struct ch_msg *msg = t->msgs[i];
     if (msg->kind == CH_MSG_USER)
         return take_heard(m, msg, o->utc_offset);
     if (msg->kind == CH_MSG_ASSISTANT)
-        return take_said(m, msg, next && next->kind == CH_MSG_RESULTS ? next : NULL, o);
+        return take_said(m, msg, next_results(t, i), o);
     return 0;
 }
 
@@ -376,22 +386,24 @@ static void add_row(struct ch_buf *out, const char *what, struct ch_sv name, str
     chat_view_add_text(out, cut);
 }
 
-static void add_call(struct ch_buf *out, const struct ch_block *b) {
-    if (ch_sv_is(b->name, CH_SEND_ACTION)) /* sent text is among the lines */
+static void add_call(struct ch_buf *out, const struct ch_block *b, const struct ch_msg *results) {
+    if (ch_sv_is(b->name, CH_SEND_ACTION) && was_done(results, b->id)) /* among the lines */
         return;
     ch_buf_addf(out, "- you called %.*s ", CH_SV_FMT(b->name));
     chat_view_add_text(out, ch_utf8_cut(b->text, CH_LIMIT_VIEW_RESULT));
 }
 
-static void add_work(const struct ch_msg *m, struct ch_buf *out) {
+/* results: what came of the calls of m; NULL: not known. */
+static void add_work(const struct ch_msg *m, const struct ch_msg *results, struct ch_buf *out) {
     for (uint32_t i = 0; i < m->nblocks; i++) {
         const struct ch_block *b = &m->blocks[i];
         bool said = b->type == CH_BLOCK_TOOL_RESULT && ch_sv_is(b->name, CH_SEND_ACTION);
         if (m->kind == CH_MSG_ASSISTANT && b->type == CH_BLOCK_TEXT)
             add_row(out, "you thought", CH_SV(""), b->text);
         else if (b->type == CH_BLOCK_TOOL_CALL)
-            add_call(out, b);
-        else if (b->type == CH_BLOCK_TOOL_RESULT && (!said || b->flags & CH_F_ERROR))
+            add_call(out, b, results);
+        else if (b->type == CH_BLOCK_TOOL_RESULT &&
+                 (!said || b->flags & (CH_F_ERROR | CH_F_DENIED)))
             add_row(out, b->flags & CH_F_ERROR ? "error of " : "result of ", b->name,
                     ch_sv_trim(b->text).n ? b->text : CH_SV("(empty)"));
         else if (m->kind == CH_MSG_EVENT && b->type == CH_BLOCK_TEXT)
@@ -422,7 +434,7 @@ void ch_chat_view_make(const struct ch_chat_view_opts *o, struct ch_chat_view *o
         m.skip = m.fresh ? 0 : m.skip;
         take_message(&m, o, from);
         if (from > o->begin)
-            add_work(t->msgs[from], &out->working);
+            add_work(t->msgs[from], next_results(t, from), &out->working);
     }
     list_members(&m, &out->members);
     show_senders(&m, &out->seen);
