@@ -10,9 +10,14 @@
 #include "base/limits.h"
 #include "base/list.h"
 #include "base/mem.h"
+#include "base/sha256.h"
 #include "store/store.h"
 
-#define KEPT 3 /* index of the box of kept texts, after those of enum chela_store_box */
+enum { /* further boxes, after those of enum chela_store_box */
+    KEPT = CHELA_STORE_NOTES + 1,
+    GONE, /* digests of the ids of events whose session was deleted; ts: end of their time */
+    BOXES
+};
 
 struct session {
     struct ch_link link;
@@ -29,7 +34,7 @@ struct item {
 };
 
 struct chela_store_db {
-    struct ch_list sessions, boxes[KEPT + 1];
+    struct ch_list sessions, boxes[BOXES];
     uint64_t stamp;
 };
 
@@ -70,10 +75,8 @@ static int memory_open(const char *target, int read_only, struct chela_store_db 
 
     (void)target, (void)read_only, (void)note, (void)err;
     ch_list_init(&db->sessions);
-    ch_list_init(&db->boxes[CHELA_STORE_INBOX]);
-    ch_list_init(&db->boxes[CHELA_STORE_OUTBOX]);
-    ch_list_init(&db->boxes[CHELA_STORE_NOTES]);
-    ch_list_init(&db->boxes[KEPT]);
+    for (size_t b = 0; b < CH_LEN(db->boxes); b++)
+        ch_list_init(&db->boxes[b]);
     *out = db;
     return 0;
 }
@@ -206,12 +209,73 @@ static int title(struct session *s, const struct chela_store_change *c) {
     return 0;
 }
 
+static struct item *make_item(const struct chela_store_change *c, const char *state) {
+    struct item *i = ch_alloc(sizeof(*i));
+
+    set_str(&i->row.id, c->id);
+    set_str(&i->row.key, c->key);
+    set_str(&i->row.state, state);
+    set_str(&i->row.receipt, "");
+    store_memory_set(&i->row.data, c->data, c->n);
+    i->row.n = c->n;
+    i->row.ts = c->now;
+    return i;
+}
+
 static void drop_items(struct ch_list *box, const char *key) {
     for (struct ch_link *k = box->head.next, *next; k != &box->head; k = next) {
         next = k->next;
         struct item *i = CH_CONTAINER(k, struct item, link);
         if (strcmp(i->row.key, key) == 0)
             free_item(i);
+    }
+}
+
+#define DIGEST (2 * CH_SHA256_SIZE + 1)
+
+static void digest_id(const char *id, char out[DIGEST]) {
+    unsigned char digest[CH_SHA256_SIZE];
+
+    ch_sha256_of(ch_sv_str(id), digest);
+    ch_sha256_hex(digest, out);
+}
+
+/* Whether the event was accepted for a session that was deleted. */
+static bool is_gone(struct chela_store_db *db, const char *id, int64_t now) {
+    char digest[DIGEST];
+
+    digest_id(id, digest);
+    const struct item *i = store_memory_find_item(db, GONE, digest);
+    return i && i->row.ts > now;
+}
+
+static void remember_events(struct chela_store_db *db, const char *key) {
+    struct ch_list *gone = &db->boxes[GONE];
+    char digest[DIGEST];
+    size_t n = 0;
+
+    for (CH_LIST_EACH(k, &db->boxes[CHELA_STORE_INBOX])) {
+        const struct item *event = CH_CONTAINER(k, struct item, link);
+        if (strcmp(event->row.key, key) != 0)
+            continue;
+        digest_id(event->row.id, digest);
+        struct item *i = make_item(&(struct chela_store_change){.id = digest}, "");
+        i->row.ts = event->row.ts + CH_DEFAULT_DONE_MS;
+        ch_list_add(gone, &i->link);
+    }
+    for (CH_LIST_EACH(k, gone))
+        n++;
+    for (; n > CH_LIMIT_GONE_EVENTS; n--)
+        free_item(CH_LIST_FIRST(gone, struct item, link));
+}
+
+static void empty_kept(struct chela_store_db *db, const char *key) {
+    for (CH_LIST_EACH(k, &db->boxes[KEPT])) {
+        struct item *i = CH_CONTAINER(k, struct item, link);
+        if (strcmp(i->row.key, key) == 0) {
+            store_memory_set(&i->row.data, "", 0);
+            i->row.n = 0;
+        }
     }
 }
 
@@ -234,6 +298,9 @@ static int store_memory_drop(struct chela_store_db *db, struct session *s,
     if ((*s->row.owner && s->row.until > c->now) || (c->until && s->row.updated >= c->until) ||
         (c->token == 1 && is_owed(db, c->key)))
         return CHELA_EBUSY;
+    if (c->token != 2)
+        remember_events(db, c->key);
+    empty_kept(db, c->key);
     for (int box = CHELA_STORE_INBOX; c->token != 2 && box <= CHELA_STORE_OUTBOX; box++)
         drop_items(&db->boxes[box], c->key);
     drop_items(&db->boxes[CHELA_STORE_NOTES], c->key);
@@ -241,22 +308,10 @@ static int store_memory_drop(struct chela_store_db *db, struct session *s,
     return 0;
 }
 
-static struct item *make_item(const struct chela_store_change *c, const char *state) {
-    struct item *i = ch_alloc(sizeof(*i));
-
-    set_str(&i->row.id, c->id);
-    set_str(&i->row.key, c->key);
-    set_str(&i->row.state, state);
-    set_str(&i->row.receipt, "");
-    store_memory_set(&i->row.data, c->data, c->n);
-    i->row.n = c->n;
-    i->row.ts = c->now;
-    return i;
-}
-
 static int store_memory_add_item(struct chela_store_db *db, enum chela_store_box box,
                                  const struct chela_store_change *c) {
-    if (store_memory_find_item(db, box, c->id))
+    if (store_memory_find_item(db, box, c->id) ||
+        (box == CHELA_STORE_INBOX && is_gone(db, c->id, c->now)))
         return CHELA_EEXIST;
     struct item *i = make_item(c, box == CHELA_STORE_INBOX ? "new" : "intent");
     ch_list_add(&db->boxes[box], &i->link);
@@ -318,17 +373,18 @@ static int store_memory_settle(struct chela_store_db *db, const struct chela_sto
 
 /* Lists are in the order of arrival. */
 static int store_memory_expire(struct chela_store_db *db, const struct chela_store_change *c) {
-    static const int boxes[] = {CHELA_STORE_INBOX, CHELA_STORE_OUTBOX, KEPT};
+    static const int boxes[] = {CHELA_STORE_INBOX, CHELA_STORE_OUTBOX, KEPT, GONE};
     size_t gone = 0;
 
     for (size_t b = 0; b < CH_LEN(boxes); b++) {
         int box = boxes[b];
-        int64_t before = box == KEPT ? c->now : c->until;
+        bool timed = box == KEPT || box == GONE;
+        int64_t before = timed ? c->now : c->until;
         struct ch_link *k = db->boxes[box].head.next, *next;
         for (; k != &db->boxes[box].head && gone < CH_LIMIT_EXPIRED; k = next) {
             struct item *i = CH_CONTAINER(k, struct item, link);
             next = k->next;
-            bool over = box == KEPT || i->done || strcmp(i->row.state, "sent") == 0;
+            bool over = timed || i->done || strcmp(i->row.state, "sent") == 0;
             if (i->row.ts >= before || !over)
                 continue;
             free_item(i);

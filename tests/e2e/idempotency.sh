@@ -209,6 +209,34 @@ keyed k21 /v1/chat/completions '{"model":"coder","messages":[{"role":"user","con
 answers "does not begin again" 409
 same "no second message after a cancellation" 1 "$(inbound q)"
 
+# --- a session that is deleted: its kept answers go, and nothing runs again
+said='[{"role":"user","content":"forget this"}]'
+remove() { # KEY
+    status_is "$1" idle || eventually status_is "$1" idle
+    call DELETE "/api/sessions/$1"
+    answers "session $1 is deleted" 200
+}
+gone() { # WHAT
+    answers "$1: its answer went with the session" 409
+    tells "$1: which the answer says" .error.code idempotency_answer_deleted
+}
+completion() { keyed k30 /v1/chat/completions "{\"model\":\"coder\",\"stream\":$1,\"messages\":$said}" -H 'X-Chela-Session: r1'; }
+streamed() { keyed k31 /v1/chat/completions "{\"model\":\"coder\",\"stream\":true,\"messages\":$said}" -H 'X-Chela-Session: r2'; }
+conversed() { keyed k32 /v1/responses '{"input":"forget this","conversation":"r3"}'; }
+chatted() { keyed k33 /api/chat '{"id":"r4","messages":[{"id":"m","role":"user","parts":[{"type":"text","text":"forget this"}]}]}'; }
+messaged() { keyed k34 /api/sessions/r5/messages '{"text":"forget this"}'; }
+r=0
+for form in 'completion false' streamed conversed chatted messaged; do
+    r=$((r + 1))
+    $form
+    check "$form: an answer" [ "$code" = 200 -o "$code" = 202 ]
+    remove "r$r"
+    $form
+    gone "$form"
+    same "$form: nothing ran" 0 "$(inbound "r$r")"
+done
+same "no kept text is left" 0 "$(sqlite3 "$space/chela.db" "SELECT count(*) FROM kept WHERE data LIKE '%forget this%'")"
+
 # --- a client that left before the answer
 curl -sS -m 1 -H "Authorization: Bearer $token" -H 'Content-Type: application/json' -H 'Idempotency-Key: k14' -H 'X-Chela-Session: j' \
     --data-binary '{"model":"coder","messages":[{"role":"user","content":"slowly"}]}' "$gateway/v1/chat/completions" >/dev/null 2>&1

@@ -97,6 +97,20 @@ same "one session came of it" 1 "$(sessions)"
 knock joined "$now" "$body" "sha256=$good"
 tells "events may join one session" .session all-of-them
 
+# --- an event outlives its session
+once="$(sign "$now" '{"state":"once"}')"
+knock deploy "$now" '{"state":"once"}' "sha256=$once"
+answers "an event" 202
+key=$(jq -r .session "$out")
+rests "$key" heard
+call DELETE "/api/sessions/$key"
+answers "its session is deleted" 200
+knock deploy "$now" '{"state":"once"}' "sha256=$once"
+answers "the same event again" 200
+tells "is a duplicate" .duplicate true
+call GET "/api/sessions/$key"
+answers "and begins no session" 404
+
 # --- a gateway that is killed in the middle of a run
 touch "$space/hang"
 knock deploy "$now" '{"state":"slow"}' "sha256=$(sign "$now" '{"state":"slow"}')"

@@ -508,14 +508,67 @@ static void test_deletion(void **state) {
     check_records("a", 1, "");
     /* token 2: only the records go */
     append("a", token, 1, "{}");
+    c[0].id = "e2";
     commit(c, 2);
     c[2].token = 2;
     assert_int_equal(commit(&c[2], 1), 0);
-    check_box(CHELA_STORE_INBOX, "e1/a/new/x//0;");
+    check_box(CHELA_STORE_INBOX, "e2/a/new/x//0;");
     check_box(CHELA_STORE_OUTBOX, "o1/a/intent/y//0;");
-    check_waiting("a", 9, "e1/a/new/x//0;");
+    check_waiting("a", 9, "e2/a/new/x//0;");
     open_session("a");
     check_records("a", 1, "");
+}
+
+/* An event is accepted once, even if its session is deleted, for the time for which a handled
+ * event is remembered. Another event with the same session is accepted. */
+static void test_events_outlive_their_session(void **state) {
+    (void)state;
+    int64_t now = ch_store_now();
+    struct chela_store_change c[] = {
+        {.kind = CHELA_STORE_ACCEPT, .id = "e1", .key = "a", .data = "x", .n = 1, .now = now},
+        {.kind = CHELA_STORE_ACCEPT, .id = "e2", .key = "a", .data = "x", .n = 1, .now = now},
+        {.kind = CHELA_STORE_SETTLE, .id = "e1"}};
+    struct chela_store_change gone = {.kind = CHELA_STORE_DELETE, .key = "a", .now = 5000};
+    open_session("a");
+    assert_int_equal(commit(c, 3), 0);
+    assert_int_equal(commit(&gone, 1), 0);
+    assert_int_equal(commit(&c[0], 1), CHELA_EEXIST);
+    assert_int_equal(commit(&c[1], 1), CHELA_EEXIST);
+    check_box(CHELA_STORE_INBOX, "");
+    c[1].id = "e3";
+    assert_int_equal(commit(&c[1], 1), 0);
+    check_box(CHELA_STORE_INBOX, "e3/a/new/x//0;");
+    c[0].now = now + CH_DEFAULT_DONE_MS;
+    assert_int_equal(commit(&c[0], 1), 0);
+}
+
+/* Of more ids than the limit, the oldest are forgotten. */
+static void test_ids_of_deleted_sessions_are_bounded(void **state) {
+    (void)state;
+    enum { EACH = 1000 };
+    static struct chela_store_change c[EACH];
+    static char ids[EACH][24];
+    struct chela_store_change gone = {.kind = CHELA_STORE_DELETE, .key = "a", .now = 5000};
+    int64_t now = ch_store_now();
+    for (int round = 0; round < CH_LIMIT_GONE_EVENTS / EACH + 1; round++) {
+        open_session("a");
+        for (int i = 0; i < EACH; i++) {
+            int n = round * EACH + i;
+            snprintf(ids[i], sizeof(ids[i]), "e%d", n);
+            c[i] = (struct chela_store_change){.kind = CHELA_STORE_ACCEPT, .id = ids[i],
+                                               .key = "a", .data = "", .now = now + n};
+        }
+        assert_int_equal(commit(c, EACH), 0);
+        assert_int_equal(commit(&gone, 1), 0);
+    }
+    struct chela_store_change again[] = {
+        {.kind = CHELA_STORE_ACCEPT, .id = "e0", .key = "a", .data = "", .now = now},
+        {.kind = CHELA_STORE_ACCEPT, .id = "e999", .key = "a", .data = "", .now = now},
+        {.kind = CHELA_STORE_ACCEPT, .id = "e1000", .key = "a", .data = "", .now = now}};
+    commit(again, 3);
+    assert_int_equal(again[0].rc, 0);
+    assert_int_equal(again[1].rc, 0);
+    assert_int_equal(again[2].rc, CHELA_EEXIST);
 }
 
 /* Deletes a session only if it was not used since a time, and nothing waits for it. */
@@ -838,6 +891,42 @@ static void test_texts_are_kept_for_a_while(void **state) {
     assert_int_equal(commit(&c, 1), CHELA_ENOENT);
 }
 
+/* A text that belongs to a session is emptied with the session; its name stays. */
+static void test_kept_texts_go_with_their_session(void **state) {
+    (void)state;
+    int64_t now = ch_store_now(), day = 24 * 3600000LL;
+    struct chela_store_change c[] = {
+        {.kind = CHELA_STORE_KEEP, .id = "q/1", .key = "a", .data = "one", .n = 3},
+        {.kind = CHELA_STORE_KEEP, .id = "q/2", .key = "a", .data = "two", .n = 3},
+        {.kind = CHELA_STORE_KEEP, .id = "q/3", .key = "a~x", .data = "three", .n = 5},
+        {.kind = CHELA_STORE_KEEP, .id = "q/4", .data = "four", .n = 4},
+        {.kind = CHELA_STORE_KEEP, .id = "q/5", .key = "a", .data = "old", .n = 3},
+        {.kind = CHELA_STORE_KEEP, .id = "q/5", .key = "b", .data = "five", .n = 4}};
+    for (size_t i = 0; i < CH_LEN(c); i++) {
+        c[i].now = now;
+        c[i].until = now + day + (int64_t)i;
+    }
+    open_session("a");
+    assert_int_equal(commit(c, CH_LEN(c)), 0);
+    check_kept("q/1", "q/1=one");
+    struct chela_store_change gone = {
+        .kind = CHELA_STORE_DELETE, .key = "a", .now = 5000, .token = 2};
+    assert_int_equal(commit(&gone, 1), 0);
+    check_kept("q/1", "q/1=");
+    check_kept("q/2", "q/2=");
+    check_kept("q/3", "q/3=three");
+    check_kept("q/4", "q/4=four");
+    check_kept("q/5", "q/5=five");
+    c[0].token = 1;
+    assert_int_equal(commit(c, 1), CHELA_EEXIST);
+    /* a later session with the same key empties nothing of before */
+    open_session("a");
+    c[1].data = "new";
+    assert_int_equal(commit(&c[1], 1), 0);
+    assert_int_equal(commit(&gone, 1), 0);
+    check_kept("q/2", "q/2=");
+}
+
 /* --- searching --------------------------------------------------------------------------- */
 
 static int keep_excerpt(const struct chela_store_hit *h, void *user) {
@@ -987,6 +1076,8 @@ int conformance_run(const struct conformance *c) {
         CASE(test_records_beyond_one_query),
         CASE(test_titles),
         CASE(test_deletion),
+        CASE(test_events_outlive_their_session),
+        CASE(test_ids_of_deleted_sessions_are_bounded),
         CASE(test_deletion_on_conditions),
         CASE(test_many_are_deleted),
         CASE(test_retention),
@@ -999,6 +1090,7 @@ int conformance_run(const struct conformance *c) {
         CASE(test_what_is_done_is_forgotten),
         CASE(test_notes_are_kept_by_name),
         CASE(test_texts_are_kept_for_a_while),
+        CASE(test_kept_texts_go_with_their_session),
         CASE(test_search),
         CASE(test_much_is_indexed),
         CASE(test_excerpts),

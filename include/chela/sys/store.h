@@ -88,13 +88,14 @@ enum chela_store_change_kind {
      * imports and copies, in the same transaction. */
     CHELA_STORE_CREATE = 3,
     CHELA_STORE_TITLE = 4,  /* key, data: set the title; needs no lease */
-    /* key, now: delete the session with its records, inbox and outbox rows and notes.
+    /* key, now: delete the session with its records, inbox and outbox rows and notes, and empty
+     * its texts of KEEP. The ids of its events are remembered, as digests: see ACCEPT.
      * CHELA_EBUSY: a lease is valid; or the session was changed at `until` or later, unless
      * until is 0; or, with token 1, an event or an unsent message belongs to the session. With
      * token 2, the inbox and outbox rows stay: a session with the same key follows. */
     CHELA_STORE_DELETE = 5,
     /* id, key, data, now: accept an event. CHELA_EEXIST: the event was accepted before, even
-     * if it was settled. */
+     * if it was settled or, for a week, if its session was deleted. */
     CHELA_STORE_ACCEPT = 6,
     CHELA_STORE_SETTLE = 7, /* id: the event was handled; CHELA_ENOENT */
     /* id, key, data, now: a message to send under this idempotency key. CHELA_EEXIST. */
@@ -110,9 +111,10 @@ enum chela_store_change_kind {
      * this time. now: delete some of the texts of KEEP that have expired. CHELA_ENOENT: there
      * are none. */
     CHELA_STORE_EXPIRE = 12,
-    /* id, data, until, now: keep a text under a name until this time. An existing text is
-     * replaced or, with token 1, kept (CHELA_EEXIST) if it has not expired. until 0: delete
-     * the text (CHELA_ENOENT). */
+    /* id, key (NULL: no session), data, until, now: keep a text under a name until this time.
+     * An existing text is replaced or, with token 1, kept (CHELA_EEXIST) if it has not expired.
+     * until 0: delete the text (CHELA_ENOENT). When the session is deleted, the text becomes
+     * empty; the name stays until its time has passed. */
     CHELA_STORE_KEEP = 13,
 };
 

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "gateway/lane/tail.h"
+#include "gateway/request/idempotency.h"
 
 struct admission {
     struct ch_request *request;
@@ -146,6 +147,7 @@ void ch_admission_begin(struct ch_request *req, const struct ch_delivery_kind *k
                         const char *key, const char *agent, const struct ch_buf *data,
                         ch_admitted_fn *admitted) {
     struct chela_error err = {0};
+    ch_idempotency_belongs(req, key);
     if (kind->turn == CH_TURN_CONTROLS && ch_admission_stops(req, kind, key, &err)) {
         admission_release_outer(req);
         ch_request_fail_with(req, &err);

@@ -17,6 +17,7 @@
 #include "gateway/lane/lane.h"
 #include "gateway/lane/tail.h"
 #include "gateway/request/gateway_state.h"
+#include "gateway/request/idempotency.h"
 #include "gateway/request/request.h"
 
 struct ui_chat {
@@ -218,6 +219,7 @@ static void ui_chat_admit(struct ui_chat *c) {
         ui_chat_refuse(c, &err);
         return;
     }
+    ch_idempotency_belongs(c->request, c->key);
     c->delivery = ch_client_input_accept(c->request->gw, kind, c->key, c->agent, &data,
                                          c->request->event, ui_chat_told, c);
     c->delivery->lane_opts = &c->opts;

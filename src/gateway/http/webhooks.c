@@ -103,6 +103,7 @@ static void webhook_deliver(struct ch_request *req) {
         ch_buf_add_str(&key, h->session);
     else
         ch_buf_addf(&key, CH_WEBHOOK_SESSION "%s:%.16s", h->name, strrchr(req->event, '/') + 1);
+    ch_idempotency_belongs(req, ch_buf_str(&key));
     ch_buf_addf(&text, "%s: %.*s", h->name, CH_SV_FMT(req->body));
     ch_jw_kcstr(&w, "text", ch_buf_str(&text));
     ch_client_input_write_context(&data, req, false);

@@ -5,6 +5,7 @@
  *   {"print","event","owner","beat"}                       in progress
  *   {"print","status","type","headers","body"}             answered
  *   {"print","too_long":true}                              answered, but not kept
+ *   (empty)                                                answered; its session was deleted
  *
  * A claim without an answer is taken over if its process is dead, or if its process did not
  * renew it for a while. */
@@ -30,7 +31,7 @@ struct ch_idempotent { /* the requests with one key in this process */
     struct ch_link link; /* in the gateway's idempotents */
     chela_gateway *gw;
     char id[HEX + 4], print[HEX]; /* name in the store; digest of the content */
-    struct ch_buf event;
+    struct ch_buf event, session; /* session: to which the answer belongs; empty: none */
     ch_http_route_fn *run;
     struct ch_request *request; /* the first one; NULL: its client has left */
     struct ch_list repeats;     /* struct repeat: requests that wait for its answer */
@@ -57,6 +58,7 @@ static void idempotent_free(struct ch_idempotent *e) {
     if (!e->closed)
         ch_timer_stop(e->gw->rt->loop, &e->timer);
     ch_buf_release(&e->event);
+    ch_buf_release(&e->session);
     ch_buf_release(&e->type);
     ch_buf_release(&e->headers);
     ch_buf_release(&e->body);
@@ -133,12 +135,13 @@ static void fail_all(struct ch_idempotent *e, int status, const char *code, cons
 
 /* --- the store */
 
-static void idempotent_store(struct ch_idempotent *e, struct ch_sv data, bool first,
-                             ch_change_fn *done) {
+static void idempotent_store(struct ch_idempotent *e, struct ch_sv data, const char *session,
+                             bool first, ch_change_fn *done) {
     struct ch_journal *j = e->gw->rt->journal;
     int64_t now = idempotent_now(e);
     struct chela_store_change c = {.kind = CHELA_STORE_KEEP,
                                    .id = e->id,
+                                   .key = session,
                                    .data = data.p,
                                    .n = data.n,
                                    .token = first,
@@ -159,12 +162,12 @@ static void store_claim(struct ch_idempotent *e, int64_t beat, ch_change_fn *don
     ch_jw_kcstr(&w, "owner", e->gw->claimant);
     ch_jw_kint(&w, "beat", beat);
     ch_jw_end(&w, '}');
-    idempotent_store(e, ch_buf_sv(&text), done != NULL, done);
+    idempotent_store(e, ch_buf_sv(&text), NULL, done != NULL, done);
 }
 
 /* The key is free again. */
 static void drop_claim(struct ch_idempotent *e) {
-    idempotent_store(e, ch_sv(NULL, 0), false, NULL);
+    idempotent_store(e, ch_sv(NULL, 0), NULL, false, NULL);
 }
 
 /* A call of the store has returned. False: the gateway was closed; the last call frees e. */
@@ -295,6 +298,10 @@ static void look_done(struct ch_work *w) {
         idempotent_claim(e); /* the claim was given up meanwhile */
     else if (k->rc < 0)
         fail_all(e, 503, "store_error", k->err.message);
+    else if (!k->text.n)
+        fail_all(e, 409, "idempotency_answer_deleted",
+                 "the session of the first request with this Idempotency-Key was deleted, and the "
+                 "answer with it");
     else if (ch_json_parse(&arena, ch_buf_sv(&k->text), CH_JSON_REPLACE, &v, NULL, NULL) < 0)
         fail_all(e, 500, "store_error", "the kept answer to this Idempotency-Key is damaged");
     else
@@ -471,11 +478,25 @@ static void store_answer(struct ch_idempotent *e) {
     ch_jw_end(&w, '}');
     e->runs = false;
     ch_timer_stop(e->gw->rt->loop, &e->timer);
-    idempotent_store(e, ch_buf_sv(&text), false, idempotent_on_kept);
+    idempotent_store(e, ch_buf_sv(&text), e->session.n ? ch_buf_str(&e->session) : NULL, false,
+                     idempotent_on_kept);
 }
 
 static bool is_final(int status) {
     return status < 500 && status != 408 && status != 429;
+}
+
+void ch_idempotency_belongs(struct ch_request *req, const char *session) {
+    struct ch_idempotent *e = req->idempotent;
+    if (!e)
+        return;
+    ch_buf_clear(&e->session);
+    ch_buf_add_str(&e->session, session);
+}
+
+static void belong_to_default(struct ch_idempotent *e, const struct ch_request *req) {
+    if (!e->session.n)
+        ch_buf_add_sv(&e->session, req->session);
 }
 
 bool ch_idempotency_keep(struct ch_request *req, int status, const char *type,
@@ -488,6 +509,7 @@ bool ch_idempotency_keep(struct ch_request *req, int status, const char *type,
     ch_buf_add_sv(&e->body, text);
     e->too_long = text.n > CH_LIMIT_IDEMPOTENT_ANSWER;
     if (is_final(status)) {
+        belong_to_default(e, req);
         req->on_disconnect = NULL;
         store_answer(e);
         return true;
@@ -524,6 +546,7 @@ void ch_idempotency_end_stream(struct ch_request *req) {
     struct ch_idempotent *e = req->idempotent;
     if (!e)
         return;
+    belong_to_default(e, req);
     req->idempotent = NULL;
     e->request = NULL;
     e->status = req->status;

@@ -8,7 +8,8 @@
  * claim names the event that the request stores, so that a request which takes over the
  * claim of a dead process stores no second one. A repeated request gets the first answer; a
  * request with the same key and another content is refused (409). Answers with a status of
- * 5xx, 408 or 429 are not kept, and release the key. Loop thread only. */
+ * 5xx, 408 or 429 are not kept, and release the key. When the session of an answer is deleted,
+ * the answer goes, and its key stays: a repeated request runs nothing (409). Loop thread only. */
 #ifndef CH_GATEWAY_IDEMPOTENCY_H
 #define CH_GATEWAY_IDEMPOTENCY_H
 #include "gateway/request/request.h"
@@ -17,6 +18,10 @@
  * answers the request. The sender must have been authenticated. event: id for the event of
  * the request, which becomes req->event; NULL: made here. */
 void ch_idempotency_begin(struct ch_request *req, const char *event, ch_http_route_fn *run);
+
+/* The answer will belong to this session instead of req->session. Nothing for a request without
+ * a key. */
+void ch_idempotency_belongs(struct ch_request *req, const char *session);
 
 /* The functions below are for request.c; each does nothing for a request without a key. */
 

@@ -215,14 +215,53 @@ static int postgres_change_set_title(struct chela_store_db *db, struct chela_sto
     return rc;
 }
 
+/* The id of an event whose session was deleted is a name in `kept` without a text. */
+#define GONE(id) "'gone/' || encode(sha256(convert_to(" id ", 'UTF8')), 'hex')"
+#define IS_GONE "id >= 'gone/' AND id < 'gone0'"
+
+static int forget_events(struct chela_store_db *db, const char *key, struct chela_error *err) {
+    bool any = false;
+    int rc = CHANGE(db,
+                    "WITH i AS (DELETE FROM chela.inbox WHERE key = $1 RETURNING id, ts)"
+                    " INSERT INTO chela.kept SELECT " GONE("id") ", '', ts + $2::bigint FROM i"
+                    " ON CONFLICT(id) DO UPDATE SET until = excluded.until",
+                    &any, err, ch_pg_text(key), ch_pg_number(CH_DEFAULT_DONE_MS));
+
+    if (rc < 0 || !any)
+        return rc;
+    return CHANGE(db,
+                  "DELETE FROM chela.kept WHERE id IN (SELECT id FROM chela.kept WHERE " IS_GONE
+                  " ORDER BY until LIMIT greatest(0, (SELECT count(*) FROM chela.kept WHERE "
+                  IS_GONE ") - $1::bigint) FOR UPDATE SKIP LOCKED)",
+                  &any, err, ch_pg_number(CH_LIMIT_GONE_EVENTS));
+}
+
+/* A text of a session has a link: the name "of KEY\nID" in `kept`, with the text's time. */
+static int empty_kept(struct chela_store_db *db, const char *key, struct chela_error *err) {
+    CH_BUF_AUTO from = {0}, to = {0};
+    bool any = false;
+
+    ch_buf_addf(&from, "of %s\n", key);
+    ch_buf_addf(&to, "of %s\v", key);
+    struct ch_pg_arg first = ch_pg_text(ch_buf_str(&from)), end = ch_pg_text(ch_buf_str(&to));
+    return CHANGE(db,
+                  "WITH l AS (DELETE FROM chela.kept WHERE id >= $1 AND id < $2"
+                  " RETURNING substr(id, length($1) + 1) AS id, until)"
+                  " UPDATE chela.kept AS k SET data = '' FROM l"
+                  " WHERE k.id = l.id AND k.until = l.until",
+                  &any, err, first, end);
+}
+
 static int drop_rest(struct chela_store_db *db, const char *key, int64_t id, bool items,
                      struct chela_error *err) {
     bool ignored;
     int rc = CHANGE(db, "DELETE FROM chela.records WHERE session = $1", &ignored, err,
                     ch_pg_number(id));
 
+    if (rc == 0)
+        rc = empty_kept(db, key, err);
     if (rc == 0 && items)
-        rc = CHANGE(db, "DELETE FROM chela.inbox WHERE key = $1", &ignored, err, ch_pg_text(key));
+        rc = forget_events(db, key, err);
     if (rc == 0 && items)
         rc = CHANGE(db, "DELETE FROM chela.outbox WHERE key = $1", &ignored, err, ch_pg_text(key));
     if (rc == 0)
@@ -272,7 +311,9 @@ static int postgres_change_accept(struct chela_store_db *db, struct chela_store_
                                   struct chela_error *err) {
     bool done = false;
     int rc = CHANGE(db,
-                    "WITH i AS (INSERT INTO chela.inbox(id, key, data, ts) VALUES($1, $2, $3, $4)"
+                    "WITH i AS (INSERT INTO chela.inbox(id, key, data, ts)"
+                    " SELECT $1::text, $2::text, $3::text, $4::bigint WHERE NOT EXISTS(SELECT FROM"
+                    " chela.kept WHERE id = " GONE("$1::text") " AND until > $4::bigint)"
                     " ON CONFLICT DO NOTHING RETURNING key)"
                     " SELECT CASE WHEN EXISTS(SELECT FROM chela.sessions s WHERE s.key = $2"
                     " AND s.owner <> '' AND s.owner <> $5)"
@@ -356,7 +397,14 @@ static int postgres_change_keep(struct chela_store_db *db, struct chela_store_ch
                                ch_pg_text(c->id));
 
     c->rc = done ? 0 : c->until ? CHELA_EEXIST : CHELA_ENOENT;
-    return rc;
+    if (rc < 0 || c->rc < 0 || !c->until || !c->key)
+        return rc;
+    CH_BUF_AUTO link = {0};
+    ch_buf_addf(&link, "of %s\n%s", c->key, c->id);
+    return CHANGE(db,
+                  "INSERT INTO chela.kept VALUES($1, '', $2) ON CONFLICT(id) DO UPDATE"
+                  " SET until = excluded.until",
+                  &done, err, ch_pg_text(ch_buf_str(&link)), ch_pg_number(c->until));
 }
 
 #define EXPIRE(box, state)                                                     \

@@ -111,6 +111,8 @@ static int redis_change_put(struct chela_store_db *db, struct ch_redis_cmd *cmd,
         redis_change_number(cmd, ch_redis_server_time(db, c->now));
         redis_change_number(cmd, c->until);
         redis_change_number(cmd, (int64_t)c->token);
+        redis_change_number(cmd, CH_LIMIT_GONE_EVENTS);
+        redis_change_number(cmd, CH_DEFAULT_DONE_MS);
         return 0;
     case CHELA_STORE_ACCEPT:
         item(cmd, "accept", c);
@@ -144,6 +146,7 @@ static int redis_change_put(struct chela_store_db *db, struct ch_redis_cmd *cmd,
         redis_change_number(cmd, c->until);
         redis_change_number(cmd, (int64_t)c->token);
         redis_change_number(cmd, c->now);
+        redis_change_text(cmd, c->key);
         return 0;
     }
     return ch_fail(err, CHELA_EINVAL, "store %s: unknown change", db->shown);

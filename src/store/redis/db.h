@@ -10,6 +10,10 @@
  *   inbox, outbox  unprocessed items, the oldest first (sorted sets of
  *                  NUMBER:ID); i-of:KEY, o-of:KEY a session's own (sets of ids)
  *   done           processed items by their time (sorted set of i:ID, o:ID)
+ *   k:ID           a text that is kept for a while (hash); k-of:KEY the texts that go
+ *                  with a session (sorted set of ids by the end of their time)
+ *   gone           events of deleted sessions (sorted set of the SHA-1 of their ids, by
+ *                  the end of the time for which they are remembered)
  *   number         counter for the items of both boxes
  *   w:WRITER       an open store's newest transaction and its result
  *

@@ -8,9 +8,11 @@
 
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/sha256.h"
 #include "store/sqlite/read.h"
 #include "store/sqlite/search.h"
 
@@ -234,6 +236,72 @@ static int drop_by_id(struct chela_store_db *db, enum statement which, int64_t f
     return ch_sqlite_step(db, stmt, err);
 }
 
+/* --- names in `kept` without a text: db.h */
+
+#define GONE "gone/"
+#define GONE_NAME (sizeof(GONE) + 2 * CH_SHA256_SIZE)
+
+static void gone_name(const char *id, char out[GONE_NAME]) {
+    unsigned char digest[CH_SHA256_SIZE];
+
+    ch_sha256_of(ch_sv_str(id), digest);
+    memcpy(out, GONE, sizeof(GONE));
+    ch_sha256_hex(digest, out + sizeof(GONE) - 1);
+}
+
+static int add_name(struct chela_store_db *db, const char *name, int64_t until,
+                    struct chela_error *err) {
+    sqlite3_stmt *stmt = ch_sqlite_take(db, S_NAME, err);
+
+    if (!stmt)
+        return err->code;
+    bind_text(stmt, 1, name);
+    sqlite3_bind_int64(stmt, 2, until);
+    return ch_sqlite_step(db, stmt, err);
+}
+
+static int remember_events(struct chela_store_db *db, const char *key, struct chela_error *err) {
+    sqlite3_stmt *stmt = ch_sqlite_take(db, S_EVENTS_OF, err);
+    char name[GONE_NAME];
+    int rc = stmt ? 0 : err->code, row = SQLITE_DONE;
+
+    if (stmt)
+        bind_text(stmt, 1, key);
+    while (rc == 0 && (row = sqlite3_step(stmt)) == SQLITE_ROW) {
+        gone_name(ch_sqlite_text(stmt, 0), name);
+        rc = add_name(db, name, sqlite3_column_int64(stmt, 1) + CH_DEFAULT_DONE_MS, err);
+    }
+    sqlite3_reset(stmt);
+    return rc < 0 || row == SQLITE_DONE ? rc : ch_sqlite_fail(db, row, err);
+}
+
+static int trim_gone(struct chela_store_db *db, struct chela_error *err) {
+    sqlite3_stmt *stmt = ch_sqlite_take(db, S_TRIM_GONE, err);
+
+    if (!stmt)
+        return err->code;
+    sqlite3_bind_int64(stmt, 1, CH_LIMIT_GONE_EVENTS);
+    return ch_sqlite_step(db, stmt, err);
+}
+
+static int empty_kept(struct chela_store_db *db, const char *key, struct chela_error *err) {
+    static const enum statement steps[] = {S_EMPTY_KEPT, S_DROP_LINKS};
+    CH_BUF_AUTO from = {0}, to = {0};
+    int rc = 0;
+
+    ch_buf_addf(&from, "of %s\n", key);
+    ch_buf_addf(&to, "of %s\v", key);
+    for (size_t i = 0; rc == 0 && i < CH_LEN(steps); i++) {
+        sqlite3_stmt *stmt = ch_sqlite_take(db, steps[i], err);
+        if (!stmt)
+            return err->code;
+        bind_text(stmt, 1, ch_buf_str(&from));
+        bind_text(stmt, 2, ch_buf_str(&to));
+        rc = ch_sqlite_step(db, stmt, err);
+    }
+    return rc;
+}
+
 /* Refuse the change if an event or an unsent message belongs to the session. */
 static int check_owed(struct chela_store_db *db, struct chela_store_change *c,
                       struct chela_error *err) {
@@ -269,6 +337,10 @@ static int sqlite_change_drop(struct chela_store_db *db, struct chela_store_chan
     rc = drop_by_id(db, S_DROP_RECORDS, first, first | SEQ_MAX, err);
     if (rc == 0)
         rc = drop_by_id(db, S_DROP_SESSION, row.id, 0, err);
+    if (rc == 0)
+        rc = empty_kept(db, c->key, err);
+    if (rc == 0 && c->token != 2)
+        rc = remember_events(db, c->key, err);
     if (rc == 0 && c->token != 2)
         rc = drop_by_key(db, S_DROP_INBOX, c->key, err);
     if (rc == 0 && c->token != 2)
@@ -281,6 +353,7 @@ static int sqlite_change_drop(struct chela_store_db *db, struct chela_store_chan
 static int sqlite_change_insert_item(struct chela_store_db *db, struct chela_store_change *c,
                                      enum statement which, struct chela_error *err) {
     sqlite3_stmt *stmt = ch_sqlite_take(db, which, err);
+    char gone[GONE_NAME];
 
     if (!stmt)
         return err->code;
@@ -288,6 +361,10 @@ static int sqlite_change_insert_item(struct chela_store_db *db, struct chela_sto
     bind_text(stmt, 2, c->key ? c->key : "");
     bind_data(stmt, 3, c->data, c->n);
     sqlite3_bind_int64(stmt, 4, c->now);
+    if (which == S_ACCEPT) {
+        gone_name(c->id, gone);
+        bind_text(stmt, 5, gone);
+    }
     int rc = ch_sqlite_step(db, stmt, err);
     c->rc = sqlite3_changes(db->db) == 1 ? 0 : CHELA_EEXIST;
     return rc;
@@ -340,7 +417,11 @@ static int sqlite_change_keep(struct chela_store_db *db, struct chela_store_chan
     sqlite3_bind_int64(stmt, 5, c->now);
     int rc = ch_sqlite_step(db, stmt, err);
     c->rc = sqlite3_changes(db->db) == 1 ? 0 : CHELA_EEXIST;
-    return rc;
+    if (rc < 0 || c->rc < 0 || !c->key)
+        return rc;
+    CH_BUF_AUTO link = {0};
+    ch_buf_addf(&link, "of %s\n%s", c->key, c->id);
+    return add_name(db, ch_buf_str(&link), c->until, err);
 }
 
 static int sqlite_change_expire(struct chela_store_db *db, struct chela_store_change *c,
@@ -410,6 +491,8 @@ int ch_sqlite_commit(struct chela_store_db *db, struct chela_store_change *chang
         rc = sqlite_change_apply(db, &changes[i], err);
         deleted |= changes[i].kind == CHELA_STORE_DELETE && changes[i].rc == 0;
     }
+    if (rc == 0 && deleted)
+        rc = trim_gone(db, err);
     if (rc == 0 && deleted)
         ch_sqlite_shrink(db);
     return ch_sqlite_end(db, rc, err);

@@ -4,7 +4,11 @@
  * seq, so that the records of a journal are adjacent and need no index;
  * `inbox`, `outbox`, `notes`, `kept`. `words`, the full text index, is created by the
  * first search and updated by later searches, so that appending does not pay
- * for it. Times are milliseconds. */
+ * for it. Times are milliseconds.
+ *
+ * Two kinds of names in `kept` have no text. "gone/DIGEST" is the id of an event whose session
+ * was deleted. "of KEY\nID", with the time of the text ID, is a link: the text goes with the
+ * session. */
 #ifndef CH_STORE_SQLITE_DB_H
 #define CH_STORE_SQLITE_DB_H
 #include <sqlite3.h>
@@ -51,6 +55,7 @@
     X(TITLE, "UPDATE sessions SET title = ?2 WHERE key = ?1")                                  \
     X(DROP_SESSION, "DELETE FROM sessions WHERE id = ?1")                                      \
     X(DROP_RECORDS, "DELETE FROM records WHERE id BETWEEN ?1 AND ?2")                          \
+    X(EVENTS_OF, "SELECT id, ts FROM inbox WHERE key = ?1")                                    \
     X(DROP_INBOX, "DELETE FROM inbox WHERE key = ?1")                                          \
     X(DROP_OUTBOX, "DELETE FROM outbox WHERE key = ?1")                                        \
     X(RECORDS, "SELECT id, type, ts, sum, data FROM records WHERE id BETWEEN ?1 AND ?2")       \
@@ -68,8 +73,10 @@
     X(INDEX, "INSERT INTO words(rowid, text) VALUES(?1, ?2)")                                  \
     X(INDEXED, "INSERT INTO indexed(session, last) VALUES(?1, ?2) "                            \
                "ON CONFLICT(session) DO UPDATE SET last = excluded.last")                      \
-    X(ACCEPT, "INSERT INTO inbox(id, key, state, data, ts) VALUES(?1, ?2, 'new', ?3, ?4) "     \
-              "ON CONFLICT DO NOTHING")                                                        \
+    X(ACCEPT, /* ?5: see GONE */                                                               \
+      "INSERT INTO inbox(id, key, state, data, ts) SELECT ?1, ?2, 'new', ?3, ?4 "              \
+      "WHERE NOT EXISTS (SELECT 1 FROM kept WHERE id = ?5 AND until > ?4) "                    \
+      "ON CONFLICT DO NOTHING")                                                                \
     X(SETTLE, "UPDATE inbox SET state = 'done', data = '' WHERE id = ?1")                      \
     X(EXPIRE_INBOX, "DELETE FROM inbox WHERE id IN (SELECT id FROM inbox "                     \
                     "WHERE state = 'done' AND ts < ?1 LIMIT ?2)")                              \
@@ -103,6 +110,14 @@
     X(UNKEEP, "DELETE FROM kept WHERE id = ?1")                                                \
     X(EXPIRE_KEPT, "DELETE FROM kept WHERE id IN (SELECT id FROM kept WHERE until < ?1 "       \
                    "LIMIT ?2)")                                                                \
+    X(NAME, "INSERT OR REPLACE INTO kept(id, data, until) VALUES(?1, '', ?2)")                 \
+    X(EMPTY_KEPT, /* links of a session: ?1 <= id < ?2 */                                      \
+      "UPDATE kept SET data = '' WHERE (id, until) IN (SELECT substr(id, length(?1) + 1), "    \
+      "until FROM kept WHERE id >= ?1 AND id < ?2)")                                           \
+    X(DROP_LINKS, "DELETE FROM kept WHERE id >= ?1 AND id < ?2")                               \
+    X(TRIM_GONE, "DELETE FROM kept WHERE id IN (SELECT id FROM kept WHERE id >= 'gone/' "      \
+                 "AND id < 'gone0' ORDER BY until LIMIT max(0, (SELECT count(*) FROM kept "    \
+                 "WHERE id >= 'gone/' AND id < 'gone0') - ?1))")                               \
     X(KEPT, "SELECT id, '', '', data, '', until, 0 FROM kept WHERE id = ?1")
 
 enum statement {
