@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # `chela serve` with two workers, with SQLite, PostgreSQL and Redis: equal shares of the runs, streams of a
 # session that the other worker has, a worker that is killed or stopped, reloading, ending, and a
-# parent that is killed.
+# parent that is killed and started again at once.
 # shellcheck disable=SC2119
 cd "$(dirname "$0")/../.." || exit 2
 . tests/support/tap.sh
@@ -60,7 +60,7 @@ all_ended() { # COUNT
 }
 
 try() { # NAME STORE
-    local name=$1 i all followers=()
+    local name=$1 i all woken followers=()
     rm -f "$tmp/notes"
     configure "$2" 'workers: 2' 'gateway: { drainSec: 10 }' 'schedules: { tick: { when: "every 1s", prompt: tick, timezone: UTC } }'
     serve
@@ -174,6 +174,16 @@ try() { # NAME STORE
     serve --listen "${gateway#http://}"
     check "$name: and the port is free" test -n "$gateway"
     check "$name: what was begun is finished" eventually ended last 'at last'
+    # A worker that has not noticed the end of its parent yet still has the address.
+    mapfile -t all < <(workers)
+    kill -STOP "${all[0]}"
+    kill -9 "$gateway_pid"
+    (sleep 1; kill -CONT "${all[0]}") &
+    woken=$!
+    serve --listen "${gateway#http://}"
+    check "$name: a restart waits for the address" test -n "$gateway"
+    same "$name: a restart waits for the address, and tells no error" 0 "$(grep -c 'in use' "$serve_log")"
+    wait $woken
     stop_serving
 }
 

@@ -215,6 +215,17 @@ static int serve_blame(const struct serve *s, const struct chela_gateway_opts *o
     return err->code;
 }
 
+static int serve_listen(struct serve *s, const struct chela_gateway_opts *o,
+                        struct chela_error *err) {
+    unsigned tries = 0;
+    int rc;
+    do {
+        *err = (struct chela_error){0};
+        rc = chela_gateway_new(s->setup.rt, o, &s->gateway, err);
+    } while (rc < 0 && ch_service_await_address(err, &tries));
+    return rc;
+}
+
 static int serve_open_gateway(struct serve *s, struct chela_error *err) {
     struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(.listen = NULL);
     chela_agent **agents = NULL;
@@ -227,7 +238,7 @@ static int serve_open_gateway(struct serve *s, struct chela_error *err) {
     if (rc == 0)
         rc = make_agents(s, &agents, err);
     o.agents = agents;
-    if (rc == 0 && chela_gateway_new(s->setup.rt, &o, &s->gateway, err) < 0)
+    if (rc == 0 && serve_listen(s, &o, err) < 0)
         rc = serve_blame(s, &o, err);
     s->drain_ms = drain_ms;
     free(agents);

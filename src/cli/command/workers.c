@@ -441,7 +441,12 @@ static void workers_turn(struct crew *c, struct pollfd *p) {
 }
 
 static int workers_open(struct crew *c, struct chela_error *err) {
-    int rc = chela_gateway_listen(c->opts->listen, &c->listener, &c->address, err);
+    unsigned tries = 0;
+    int rc;
+    do {
+        *err = (struct chela_error){0};
+        rc = chela_gateway_listen(c->opts->listen, &c->listener, &c->address, err);
+    } while (rc < 0 && ch_service_await_address(err, &tries));
     if (rc < 0)
         return rc;
     sigemptyset(&c->handled);

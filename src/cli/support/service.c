@@ -3,6 +3,7 @@
 #include "cli/support/service.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -19,6 +20,8 @@
 #define FIRST_SOCKET 3
 #define SPARE_SOCKET 1000 /* a duplicate that stays open after the gateway closed its own */
 #define CHUNK 4096
+#define AWAIT_MS 50 /* between attempts to listen */
+#define ATTEMPTS 200
 
 static long number_in(const char *name) {
     const char *text = getenv(name);
@@ -34,6 +37,16 @@ const char *ch_service_socket(void) {
         return NULL;
     fcntl(FIRST_SOCKET, F_DUPFD_CLOEXEC, SPARE_SOCKET);
     return "fd:3";
+}
+
+/* The library and libuv name the reason with different capital letters. */
+bool ch_service_await_address(const struct chela_error *err, unsigned *tries) {
+    if (err->code != CHELA_EIO || !strcasestr(err->message, "address already in use") ||
+        *tries == ATTEMPTS)
+        return false;
+    ++*tries;
+    poll(NULL, 0, AWAIT_MS);
+    return true;
 }
 
 /* The words of this process's command line, each NUL-terminated. */
