@@ -20,7 +20,10 @@ static bool attach_is_url(const char *media) {
 char *ch_outbound_text(const struct chela_outbound *m) {
     CH_BUF_AUTO text = {0};
     ch_buf_add_str(&text, m->text ? m->text : "");
-    if (!text.n && m->error)
+    if (m->status == CHELA_STATUS_STOPPED && m->error)
+        ch_buf_addf(&text, "%sStopped: %s. The operator sets the limit.", text.n ? "\n\n" : "",
+                    m->error);
+    else if (!text.n && m->error)
         ch_buf_addf(&text, "That did not work: %s", m->error);
     for (size_t i = 0; i < m->nmedia; i++)
         if (attach_is_url(m->media[i]))

@@ -196,6 +196,11 @@ void ch_mcp_ask_outcome(chela_mcp_call *call, const char *id, enum chela_status 
         chela_mcp_result_printf(call, "The run waits for a person (session mcp:%s).", id);
 }
 
+bool ch_mcp_ask_failed(const struct chela_event *ev) {
+    bool partial = ev->end.status == CHELA_STATUS_STOPPED && ev->end.text.n > 0;
+    return ev->end.error.n > 0 && !partial;
+}
+
 static void offer_on_event(const struct chela_event *ev, void *user) {
     struct ch_mcp_work *w = user;
 
@@ -207,7 +212,7 @@ static void offer_on_event(const struct chela_event *ev, void *user) {
     }
     if (ev->type != CHELA_EV_RUN_END)
         return;
-    if (ev->end.error.n)
+    if (ch_mcp_ask_failed(ev))
         chela_mcp_result_error(w->call, "%.*s", (int)ev->end.error.n, ev->end.error.p);
     else
         ch_mcp_ask_outcome(w->call, w->id, ev->end.status, ev->end.reason,

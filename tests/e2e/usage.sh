@@ -62,7 +62,7 @@ fresh hello anthropic
 good=(run --model anthropic/claude-test --base-url "$base")
 refused "unknown flag" "--modle.*--model" "${good[@]}" --modle x go
 refused "flag without value" "--system" run go --system
-refused "number out of range" "--max-turns" "${good[@]}" --max-turns 0 go
+refused "number out of range" "--max-turns" "${good[@]}" --max-turns -1 go
 refused "unknown choice" "--reasoning" "${good[@]}" --reasoning lots go
 refused "missing file" "nowhere.txt" "${good[@]}" --system @nowhere.txt go
 refused "missing configuration" "nowhere.yaml" "${good[@]}" --config nowhere.yaml go

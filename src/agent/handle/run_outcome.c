@@ -17,3 +17,31 @@ void ch_run_outcome_clear_error(chela_run *run) {
     if (run->error)
         run->error[0] = '\0';
 }
+
+void ch_run_outcome_limit(chela_run *run) {
+    const struct ch_run *m = &run->m;
+    char made[64] = "";
+    const char *option = NULL;
+    if (m->reason == CH_REASON_MAX_TURNS) {
+        option = "maxTurns";
+        snprintf(made, sizeof(made), "%u model calls", m->turns + m->below.turns);
+    } else if (m->reason == CH_REASON_MAX_TOOL_CALLS) {
+        option = "maxToolCalls";
+        snprintf(made, sizeof(made), "%u tool calls", m->tool_calls + m->below.tool_calls);
+    } else if (m->reason == CH_REASON_TOO_MANY_ERRORS) {
+        option = "maxConsecutiveErrors";
+        snprintf(made, sizeof(made), "%u errors in a row", m->errors);
+    } else if (m->reason == CH_REASON_TOKEN_BUDGET) {
+        option = "tokenBudget";
+        int64_t used = m->usage.input + m->usage.output;
+        snprintf(made, sizeof(made), "%lld tokens", (long long)used);
+    } else if (m->reason == CH_REASON_COST_BUDGET) {
+        option = "costBudgetUsd";
+        snprintf(made, sizeof(made), "$%.4f", m->cost);
+    }
+    if (option && !*ch_run_error(run))
+        ch_run_outcome_error(run,
+                             "the limit of one run is reached after %s (limits.%s); another "
+                             "message continues the work",
+                             made, option);
+}

@@ -16,5 +16,8 @@ static inline void ch_run_outcome_add(chela_run *run, struct ch_sv text) {
  * stays valid as long as the run. */
 void ch_run_outcome_error(chela_run *run, const char *fmt, ...) CHELA_PRINTF(2, 3);
 void ch_run_outcome_clear_error(chela_run *run);
+/* If a limit of the run is its reason, the error names the limit and its option, unless there is
+ * an error already. */
+void ch_run_outcome_limit(chela_run *run);
 
 #endif

@@ -204,8 +204,8 @@ static void set_active(chela_run *run, bool active) {
 
 static void on_deadline(struct ch_timer *t) {
     chela_run *run = CH_CONTAINER(t, struct ch_control, deadline)->run;
-    ch_run_outcome_error(run, "the run took longer than %lld s",
-                         (long long)run->session->agent->timeout_ms / 1000);
+    ch_run_outcome_error(run, "the run took longer than %g s (limits.timeoutSec)",
+                         (double)run->session->agent->timeout_ms / 1000);
     ch_driver_interrupt(run, CH_IN_DEADLINE, "the run's time is up");
 }
 
@@ -308,6 +308,7 @@ static bool drop_if_asked(chela_run *run) {
 
 static void driver_finish(chela_run *run) {
     ch_timer_stop(run->loop, &run->control->deadline); /* the store may take longer */
+    ch_run_outcome_limit(run);
     if (run->m.warn_empty)
         ch_emit_warning(run, "the model gave no answer");
     if (run->dead)

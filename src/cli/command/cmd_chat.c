@@ -27,7 +27,7 @@ struct flags {
     struct ch_setup_flags setup;
     const char *model, *base_url, *api_key_env, *ca_file, *record, *replay;
     const char *session, *system, *mode, *reasoning, *approve;
-    int64_t max_turns, max_tool_calls, token_budget;
+    int64_t max_turns, max_tool_calls, max_errors, token_budget;
     struct ch_real timeout, cost_budget;
     bool no_session, resume_last, pick, no_stream;
 };
@@ -51,12 +51,13 @@ static const struct ch_opt opts[] = {
                        "calls that need approval: ask (the default on a terminal), run commands "
                        "in the full sandbox without a network and ask about the rest (sandbox), "
                        "run them (auto), or refuse them (deny, the default elsewhere)"),
-    CH_RUN_OPTS_CALLS(struct flags, "model calls for one message, at most (25)",
-                      "tool calls for one message, at most (200)"),
+    CH_RUN_OPTS_CALLS(struct flags, "model calls for one message, at most (no limit)",
+                      "tool calls for one message, at most (200; 0: no limit)"),
+    CH_RUN_OPT_ERRORS(struct flags),
     CH_RUN_OPTS_BUDGETS(struct flags, "tokens for one message, input and output together (no "
                                       "limit)",
                         "cost for one message in US dollars, where prices are known (no limit)"),
-    CH_RUN_OPT_TIMEOUT(struct flags, "time for one message in seconds (1800)"),
+    CH_RUN_OPT_TIMEOUT(struct flags, "time for one message in seconds (no limit)"),
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -144,8 +145,10 @@ static int chat_make_agent(struct talk *t, const char *model, const char *key,
     enum chela_approve approve = t->setup.nobody ? CHELA_APPROVE_DENY : CHELA_APPROVE_ASK;
     struct chela_limits limits = CHELA_LIMITS(
         .max_turns = f->max_turns, .max_tool_calls = f->max_tool_calls,
-        .token_budget = f->token_budget, .cost_budget_usd = f->cost_budget.value,
-        .timeout_ms = f->timeout.set ? (int64_t)(f->timeout.value * 1000) : 0);
+        .max_consecutive_errors = f->max_errors, .token_budget = f->token_budget,
+        .cost_budget_usd = ch_run_opts_cost(f->cost_budget),
+        .timeout_ms = ch_run_opts_timeout(f->timeout));
+    t->setup.open_ended = true;
     struct chela_request_opts request = CHELA_REQUEST_OPTS(.no_stream = f->no_stream);
     struct chela_agent_opts opt =
         CHELA_AGENT_OPTS(.model = model, .base_url = f->base_url, .api_key_env = f->api_key_env,

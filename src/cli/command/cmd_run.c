@@ -76,13 +76,13 @@ static const struct ch_opt opts[] = {
                        "run pauses), run commands in the full sandbox without a network and ask "
                        "about the rest (sandbox), run them (auto), or refuse them (deny, the "
                        "default elsewhere)"),
-    CH_RUN_OPTS_CALLS(struct flags, "model calls of the run, at most (25)",
-                      "tool calls of the run, at most (200)"),
-    {"max-errors", 0, CH_OPT_INT, AT(max_errors), "N", 1, CH_MANY, "Limits",
-     "consecutive errors, at most (3)"},
+    CH_RUN_OPTS_CALLS(struct flags, "model calls of the run, at most (25; 0: no limit)",
+                      "tool calls of the run, at most (200; 0: no limit)"),
+    CH_RUN_OPT_ERRORS(struct flags),
     CH_RUN_OPTS_BUDGETS(struct flags, "tokens of the run, input and output together (no limit)",
                         "cost of the run in US dollars, where prices are known (no limit)"),
-    CH_RUN_OPT_TIMEOUT(struct flags, "time of the whole run in seconds (1800)"),
+    CH_RUN_OPT_TIMEOUT(struct flags, "time of the whole run in seconds, without the time that it "
+                                     "waits for people (1800; 0: no limit)"),
     {"sum-up", 0, CH_OPT_SWITCH, AT(sum_up), NULL, 0, 0, "Limits",
      "at a limit of turns, calls or errors, let the model write a summary with one more call, "
      "without tools"},
@@ -327,8 +327,8 @@ static struct groups group_opts(const struct flags *f, const struct texts *texts
         .limits =
             CHELA_LIMITS(.max_turns = f->max_turns, .max_tool_calls = f->max_tool_calls,
                          .max_consecutive_errors = f->max_errors, .token_budget = f->token_budget,
-                         .cost_budget_usd = f->cost_budget.value, .sum_up = f->sum_up,
-                         .timeout_ms = f->timeout.set ? (int64_t)(f->timeout.value * 1000) : 0),
+                         .cost_budget_usd = ch_run_opts_cost(f->cost_budget), .sum_up = f->sum_up,
+                         .timeout_ms = ch_run_opts_timeout(f->timeout)),
         .request =
             CHELA_REQUEST_OPTS(.top_p = f->top_p.set ? &f->top_p.value : NULL,
                                .stop = f->stop.n ? texts->stop : NULL,

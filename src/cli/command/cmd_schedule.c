@@ -58,7 +58,7 @@ static const struct ch_opt add_opts[] = {
      "runs in a day; further times are skipped"},
     {"cost-budget", 0, CH_OPT_REAL, AT(cost_budget), "USD", 0, 1e6, "Limits",
      "cost of each run, within the agent's limit"},
-    {"max-turns", 0, CH_OPT_INT, AT(max_turns), "N", 1, 1e6, "Limits",
+    {"max-turns", 0, CH_OPT_INT, AT(max_turns), "N", 0, 1e6, "Limits",
      "model calls of each run, within the agent's limit"},
     {"timeout", 0, CH_OPT_REAL, AT(timeout), "SEC", 0, 1e7, "Limits",
      "time of each run in seconds, within the agent's limit"},

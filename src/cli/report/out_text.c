@@ -370,12 +370,12 @@ static const struct {
     enum chela_reason reason;
     const char *flag;
 } limits[] = {
-    {CHELA_REASON_MAX_TURNS, "--max-turns"},
-    {CHELA_REASON_MAX_TOOL_CALLS, "--max-tool-calls"},
-    {CHELA_REASON_TOKEN_BUDGET, "--token-budget"},
-    {CHELA_REASON_DEADLINE, "--timeout"},
-    {CHELA_REASON_TOO_MANY_ERRORS, "--max-errors"},
-    {CHELA_REASON_COST_BUDGET, "--cost-budget"},
+    {CHELA_REASON_MAX_TURNS, "--max-turns or limits.maxTurns"},
+    {CHELA_REASON_MAX_TOOL_CALLS, "--max-tool-calls or limits.maxToolCalls"},
+    {CHELA_REASON_TOKEN_BUDGET, "--token-budget or limits.tokenBudget"},
+    {CHELA_REASON_DEADLINE, "--timeout or limits.timeoutSec"},
+    {CHELA_REASON_TOO_MANY_ERRORS, "--max-errors or limits.maxConsecutiveErrors"},
+    {CHELA_REASON_COST_BUDGET, "--cost-budget or limits.costBudgetUsd"},
     {CHELA_REASON_LOOP, "loopGuard"},
 };
 
@@ -384,12 +384,14 @@ static void stopped(struct ch_console *c, const struct chela_event *end) {
     for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
         if (limits[i].reason == end->end.reason)
             flag = limits[i].flag;
+    /* The error of such a limit says the same. */
+    bool told = end->end.reason == CHELA_REASON_MAX_TURNS ||
+                end->end.reason == CHELA_REASON_MAX_TOOL_CALLS || end->end.error.n == 0;
     ch_console_error(c, "stopped: %s after %u turn%s and %u tool call%s%s%s%s%s%.*s",
                      chela_reason_name(end->end.reason), end->end.turns, S(end->end.turns),
-                     end->end.tool_calls,
-                     S(end->end.tool_calls), flag ? " (" : "", flag ? flag : "",
-                     flag ? " sets the limit)" : "", end->end.error.n ? ": " : "",
-                     STR(end->end.error));
+                     end->end.tool_calls, S(end->end.tool_calls), flag ? " (" : "",
+                     flag ? flag : "", flag ? " sets the limit, 0: none)" : "", told ? "" : ": ",
+                     told ? 0 : (int)end->end.error.n, end->end.error.p);
 }
 
 static void out_text_done(struct ch_console *c, const struct chela_event *end) {

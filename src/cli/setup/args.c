@@ -66,7 +66,7 @@ static void set_int(struct parser *p, const struct ch_opt *opt, const char *text
                    opt->name, opt->min, opt->max, text);
         return;
     }
-    *(int64_t *)(void *)(p->into + opt->at) = v;
+    *(int64_t *)(void *)(p->into + opt->at) = opt->kind == CH_OPT_LIMIT && v == 0 ? -1 : v;
 }
 
 static void set_real(struct parser *p, const struct ch_opt *opt, const char *text) {
@@ -119,6 +119,7 @@ static void args_set_value(struct parser *p, const struct ch_opt *opt, const cha
         set_choice(p, opt, text);
         break;
     case CH_OPT_INT:
+    case CH_OPT_LIMIT:
         set_int(p, opt, text);
         break;
     case CH_OPT_REAL:

@@ -30,6 +30,7 @@ enum ch_opt_kind {
     CH_OPT_TEXTS,  /* struct ch_texts: all values */
     CH_OPT_CHOICE, /* const char *: one of the words of .value, "a|b|c" */
     CH_OPT_INT,    /* int64_t in min..max */
+    CH_OPT_LIMIT,  /* int64_t in 0..max; 0 is stored as -1: no limit */
     CH_OPT_REAL,   /* struct ch_real in min..max */
 };
 

@@ -48,21 +48,34 @@
 #define CH_RUN_OPT_APPROVE(type, help)                                                             \
     {"approve", 0, CH_OPT_CHOICE, offsetof(type, approve), "ask|sandbox|auto|deny", 0, 0, "Tools", \
      help}
+/* Limits: 0 means none. */
+#define CH_RUN_OPT_LIMIT(type, name, field, help)                                                  \
+    {name, 0, CH_OPT_LIMIT, offsetof(type, field), "N", 0, CH_MANY, "Limits", help}
 #define CH_RUN_OPTS_CALLS(type, turns, calls)                                                      \
-    {"max-turns", 0, CH_OPT_INT, offsetof(type, max_turns), "N", 1, CH_MANY, "Limits", turns},     \
-    {"max-tool-calls", 0, CH_OPT_INT, offsetof(type, max_tool_calls), "N", 1, CH_MANY, "Limits",   \
-     calls}
+    CH_RUN_OPT_LIMIT(type, "max-turns", max_turns, turns),                                         \
+    CH_RUN_OPT_LIMIT(type, "max-tool-calls", max_tool_calls, calls)
+#define CH_RUN_OPT_ERRORS(type)                                                                    \
+    CH_RUN_OPT_LIMIT(type, "max-errors", max_errors, "consecutive errors, at most (3; 0: no limit)")
 #define CH_RUN_OPTS_BUDGETS(type, tokens, dollars)                                                 \
-    {"token-budget", 0, CH_OPT_INT, offsetof(type, token_budget), "N", 1, CH_MANY, "Limits",       \
-     tokens},                                                                                      \
+    CH_RUN_OPT_LIMIT(type, "token-budget", token_budget, tokens),                                  \
     {"cost-budget", 0, CH_OPT_REAL, offsetof(type, cost_budget), "USD", 0, CH_MANY, "Limits",      \
      dollars}
 #define CH_RUN_OPT_TIMEOUT(type, help)                                                             \
-    {"timeout", 0, CH_OPT_REAL, offsetof(type, timeout), "SEC", 0.001, 31536000, "Limits", help}
+    {"timeout", 0, CH_OPT_REAL, offsetof(type, timeout), "SEC", 0, 31536000, "Limits", help}
 #define CH_RUN_OPT_OUTPUT(type)                                                                    \
     {"output", 0, CH_OPT_CHOICE, offsetof(type, output), "text|json|jsonl", 0, 0, "Output",        \
      "print the answer as text, the run_end event as a JSON object, or all events, one JSON "      \
      "object a line"}
 /* clang-format on */
+
+/* The members of struct chela_limits for --timeout and --cost-budget: 0 if not given, negative for
+ * none. */
+static inline int64_t ch_run_opts_timeout(struct ch_real seconds) {
+    double ms = seconds.value * 1000;
+    return !seconds.set ? 0 : ms <= 0 ? -1 : ms < 1 ? 1 : (int64_t)ms;
+}
+static inline double ch_run_opts_cost(struct ch_real dollars) {
+    return dollars.set && dollars.value <= 0 ? -1 : dollars.value;
+}
 
 #endif

@@ -718,6 +718,13 @@ void ch_setup_sandbox(const struct ch_setup *s, struct chela_agent_opts *opts,
     opts->sandbox = own;
 }
 
+static void setup_open_end(struct ch_setup *s, struct chela_agent_opts *opts) {
+    s->own = opts->limits ? *opts->limits : s->limits;
+    s->own.max_turns = s->own.max_turns ? s->own.max_turns : -1;
+    s->own.timeout_ms = s->own.timeout_ms ? s->own.timeout_ms : -1;
+    opts->limits = &s->own;
+}
+
 /* Fills the options of the agent from the flags and the configuration. */
 static int setup_fill_opts(struct ch_setup *s, struct chela_agent_opts *opts,
                            struct chela_error *err) {
@@ -729,6 +736,8 @@ static int setup_fill_opts(struct ch_setup *s, struct chela_agent_opts *opts,
     opts->deny = s->flags->deny;
     if (s->config && chela_config_agent(s->config, s->flags->agent, opts, err) < 0)
         return err->code = CHELA_ECONFIG;
+    if (s->open_ended)
+        setup_open_end(s, opts);
     return check_workspace(s, opts->workspace, err);
 }
 

@@ -108,6 +108,9 @@ struct ch_setup {
     bool reloading;    /* no person can be asked whether a file is trusted */
     struct ch_signals *signals; /* end a question; borrowed, may be NULL; set by the caller */
     struct chela_limits limits; /* limits of the command line, for all agents */
+    /* A conversation: the first agent has no limit of turns and time unless one is set. */
+    bool open_ended;
+    struct chela_limits own; /* limits of the first agent, if open_ended */
     chela_runtime *rt;                  /* owned; owns the agent */
     chela_config *config;               /* owned; NULL: no file */
     chela_config *mcp[2]; /* owned: the user's mcp.json, the directory's .mcp.json; NULL: none */

@@ -42,6 +42,39 @@ static void test_answer(void **state) {
     outcome_release(&run);
 }
 
+/* A person reads the error, so it names the limit and its option. */
+static void test_limit(void **state) {
+    (void)state;
+    static const struct {
+        enum ch_reason reason;
+        const char *want;
+    } limits[] = {
+        {CH_REASON_MAX_TURNS, "after 27 model calls (limits.maxTurns)"},
+        {CH_REASON_MAX_TOOL_CALLS, "after 9 tool calls (limits.maxToolCalls)"},
+        {CH_REASON_TOO_MANY_ERRORS, "after 3 errors in a row (limits.maxConsecutiveErrors)"},
+        {CH_REASON_TOKEN_BUDGET, "after 12 tokens (limits.tokenBudget)"},
+        {CH_REASON_COST_BUDGET, "after $0.5000 (limits.costBudgetUsd)"},
+        {CH_REASON_COMPLETED, ""},
+        {CH_REASON_CANCELLED, ""},
+    };
+    for (size_t i = 0; i < CH_LEN(limits); i++) {
+        chela_run run = {.m = {.reason = limits[i].reason,
+                               .turns = 25,
+                               .tool_calls = 9,
+                               .errors = 3,
+                               .usage = {.input = 10, .output = 2},
+                               .cost = 0.5,
+                               .below = {.turns = 2}}};
+        ch_run_outcome_limit(&run);
+        assert_non_null(strstr(ch_run_error(&run), limits[i].want));
+        assert_int_equal(*ch_run_error(&run) == 0, *limits[i].want == 0);
+        ch_run_outcome_error(&run, "known");
+        ch_run_outcome_limit(&run);
+        assert_string_equal(ch_run_error(&run), "known");
+        outcome_release(&run);
+    }
+}
+
 static void test_error(void **state) {
     (void)state;
     chela_run run = {0};
@@ -81,6 +114,7 @@ static void test_length_of_an_error(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_answer),
+        cmocka_unit_test(test_limit),
         cmocka_unit_test(test_error),
         cmocka_unit_test(test_length_of_an_error),
     };

@@ -11,6 +11,7 @@
 #include "agent/api/runtime.h"
 #include "base/limits.h"
 #include "channel/arrival.h"
+#include "channel/attach.h"
 #include "channel/channel.h"
 #include "channel/posting.h"
 
@@ -406,6 +407,28 @@ static void test_arrival_is_recalled(void **state) {
                     0);
 }
 
+/* The person learns that a limit ended the work, also beside an answer so far. */
+static void test_limit_is_told(void **state) {
+    static const struct {
+        enum chela_status status;
+        const char *text, *error, *want;
+    } rows[] = {
+        {CHELA_STATUS_DONE, "fine", NULL, "fine"},
+        {CHELA_STATUS_ERROR, "", "no key", "That did not work: no key"},
+        {CHELA_STATUS_STOPPED, "", "enough", "Stopped: enough. The operator sets the limit."},
+        {CHELA_STATUS_STOPPED, "so far", "enough",
+         "so far\n\nStopped: enough. The operator sets the limit."},
+        {CHELA_STATUS_STOPPED, "so far", NULL, "so far"},
+    };
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(rows); i++) {
+        struct chela_outbound m = CHELA_OUTBOUND(.text = rows[i].text, .error = rows[i].error,
+                                                 .status = rows[i].status);
+        CH_AUTOFREE char *text = ch_outbound_text(&m);
+        assert_string_equal(text, rows[i].want);
+    }
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void) {
@@ -419,6 +442,7 @@ int main(void) {
         TEST(test_growth),
         TEST(test_growth_is_gone),
         TEST(test_growth_after_a_crash),
+        cmocka_unit_test(test_limit_is_told),
         TEST(test_arrivals),
         TEST(test_arrival_is_recalled),
     };

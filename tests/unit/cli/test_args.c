@@ -14,7 +14,7 @@
 struct flags {
     bool quiet, verbose;
     const char *model, *output;
-    int64_t turns;
+    int64_t turns, limit;
     struct ch_real heat;
 };
 
@@ -26,6 +26,7 @@ static const struct ch_opt opts[] = {
     {"model", 'm', CH_OPT_TEXT, AT(model), "NAME", 0, 0, "", ""},
     {"output", 0, CH_OPT_CHOICE, AT(output), "text|json|jsonl", 0, 0, "", ""},
     {"max-turns", 0, CH_OPT_INT, AT(turns), "N", 1, 1000, "", ""},
+    {"limit", 0, CH_OPT_LIMIT, AT(limit), "N", 0, 1000, "", ""},
     {"temperature", 0, CH_OPT_REAL, AT(heat), "X", 0, 2, "", ""},
     {.name = NULL},
 };
@@ -49,6 +50,8 @@ static char *describe(const struct flags *f, const struct ch_args *args,
         fprintf(out, "output=%s ", f->output);
     if (f->turns)
         fprintf(out, "turns=%lld ", (long long)f->turns);
+    if (f->limit)
+        fprintf(out, "limit=%lld ", (long long)f->limit);
     if (f->heat.set)
         fprintf(out, "heat=%g ", f->heat.value);
     for (size_t i = 0; i < args->n; i++)
@@ -80,6 +83,8 @@ static const struct {
     {"a,--,--", "[a][--]"},
     {"--output,jsonl", "output=jsonl "},
     {"--max-turns,1000", "turns=1000 "},
+    {"--limit,7", "limit=7 "},
+    {"--limit,0", "limit=-1 "}, /* no limit */
     {"--temperature,0", "heat=0 "},
     {"--temperature=1.5e0", "heat=1.5 "},
     {"-h", "help "},

@@ -546,7 +546,8 @@ static bool beat_on_results(chela_run *run, struct ch_input *in) {
 static bool beat_on_end(chela_run *run, struct chela_event *end) {
     const struct beat *k = beat_of(run);
     end->end.silent |= !k->spoke && run->m.reason == CH_REASON_COMPLETED;
-    return !k->unasked && !k->spoke && *ch_run_error(run);
+    return !k->unasked && !k->spoke && *ch_run_error(run) &&
+           run->m.reason != CH_REASON_MAX_TURNS; /* silent until the last beat */
 }
 
 /* --- life ---------------------------------------------------------------------------- */
