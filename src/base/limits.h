@@ -538,6 +538,10 @@
 #define CH_LIMIT_DROPPED_NAME 64          /* bytes of a member's name in it */
 #define CH_LIMIT_CLIENT_CALLS 1024        /* calls of one reply in a posted history */
 #define CH_LIMIT_CLIENT_REFERENCES 1024   /* items that one request refers to by their ids */
+#define CH_LIMIT_KEPT_CALLS 4096          /* names by which clients' calls are remembered */
+#define CH_LIMIT_KEPT_REPLY CH_MB         /* what is remembered beside the calls of one reply */
+#define CH_LIMIT_KEPT_BYTES (32 * CH_MB)  /* the same for all replies */
+#define CH_LIMIT_KEPT_LOOKS 512           /* names that one request looks for in the store */
 #define CH_LIMIT_RECENT_EVENTS 2048       /* events of a session kept for clients that reconnect */
 #define CH_LIMIT_RECENT_EVENT_BYTES (512 * CH_KB) /* these events, in total */
 #define CH_LIMIT_SOCKET_FRAMES 64         /* frames of a client that wait for an earlier answer */
@@ -582,6 +586,7 @@
 #define CH_DEFAULT_DONE_MS (7 * 24 * 3600000LL) /* time for which a processed event is remembered */
 #define CH_LIMIT_GONE_EVENTS 10000        /* events of deleted sessions that a store remembers */
 #define CH_DEFAULT_IDEMPOTENCY_MS (24 * 3600000LL) /* time for which an answer is kept */
+#define CH_DEFAULT_KEPT_CALLS_MS (24 * 3600000LL) /* time for which clients' calls are remembered */
 #define CH_DEFAULT_RETENTION_LOOK_MS 3600000 /* interval between searches for old sessions */
 #define CH_DEFAULT_MAX_TURNS 25           /* model calls of one run */
 #define CH_DEFAULT_MAX_TOOL_CALLS 200     /* tool calls of one run */

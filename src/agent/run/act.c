@@ -497,6 +497,10 @@ void ch_act(chela_run *run) {
         ch_batch_skip(run->batch, "Skipped: a new message from the user came first.");
 }
 
+struct ch_msg *ch_act_results(chela_run *run) {
+    return run->batch ? ch_batch_message(run->batch, ch_run_now(run)) : NULL;
+}
+
 /* The input that the batch ends with. A halt, a cancel and the deadline wait until every
  * call has a result, so that the transcript stays valid. */
 static enum ch_in what_ended_it(chela_run *run, const struct ch_batch_totals *t) {

@@ -13,5 +13,8 @@ bool ch_act_by_feature(const chela_run *run);
 void ch_act_committed(chela_run *run, uint64_t seq);
 
 void ch_act(chela_run *run); /* executes the calls of run->reply */
+/* The results that the calls of a paused run have so far; the caller frees the message. NULL: no
+ * calls are executed. */
+struct ch_msg *ch_act_results(chela_run *run);
 
 #endif

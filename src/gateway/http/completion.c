@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/random_id.h"
 #include "gateway/http/admission.h"
+#include "gateway/http/kept_replay.h"
 #include "gateway/http/openai.h"
 #include "gateway/lane/client_history.h"
 #include "gateway/lane/client_input.h"
@@ -141,6 +142,8 @@ static void completion_end(struct ch_completion *r, const struct chela_event *ev
         end.end.status = CHELA_STATUS_DONE;
         end.end.reason = CHELA_REASON_LENGTH;
     }
+    if (end.end.status == CHELA_STATUS_PAUSED && r->lane && !r->lane->stored && r->lane->run)
+        ch_kept_calls_put(&r->kept, r->lane->run, r->began);
     /* The session has the message, and another process may continue the run: a repeated request
      * must not store a second one. */
     if (end.end.reason == CHELA_REASON_CANCELLED || end.end.reason == CHELA_REASON_STORE)
@@ -251,14 +254,32 @@ static void completion_converse(struct ch_budget_wait *w) {
     struct chela_error err = {0};
     struct ch_spender who = {.agent = r->agent};
     int rc = ch_budgets_admit(r->request->gw, &who, &err);
+    ch_kept_replay(&r->kept, &r->history);
     if (rc == 0)
         rc = ch_lane_converse(r->lane, &r->history, completion_context(r), &err);
     if (rc < 0) {
         completion_refuse(r, &err);
         return;
     }
+    r->began = r->history.n + 1;
     ch_lane_watch(r->lane, &r->watcher);
     r->request->quiet = r->stream;
+}
+
+static void completion_await_budget(struct ch_completion *r) {
+    r->budget.known = completion_converse;
+    ch_budgets_when_known(r->request->gw, &r->budget);
+}
+
+static void completion_on_kept(struct ch_request *req, struct ch_store_lookup *l) {
+    struct ch_completion *r = l->user;
+    req->user = r;
+    req->on_disconnect = completion_on_disconnect;
+    completion_await_budget(r);
+}
+
+static void completion_gone(void *user) {
+    free_completion(user);
 }
 
 static void completion_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
@@ -279,8 +300,9 @@ static void completion_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
         completion_refuse(r, failed);
         return;
     }
-    r->budget.known = completion_converse;
-    ch_budgets_when_known(r->request->gw, &r->budget);
+    if (!ch_kept_calls_fetch(r->request, &r->kept, &r->history, completion_on_kept,
+                             completion_gone, r))
+        completion_await_budget(r);
 }
 
 static struct ch_completion *new_completion(struct ch_request *req,
@@ -397,6 +419,8 @@ static int completion_read_request(struct ch_completion *r, struct chela_error *
     completion_warn(r);
     completion_name_dropped(r);
     r->agent = ch_strdup(opts->agent->id);
+    ch_client_history_settle(&r->history);
+    r->kept = ch_kept_calls_scope(req, r->agent, &r->history);
     opts->tools = r->tools.opts;
     opts->ntools = r->tools.n;
     opts->patch.system = ch_buf_str(&r->history.system);

@@ -3,6 +3,7 @@
 #ifndef CH_GATEWAY_COMPLETION_H
 #define CH_GATEWAY_COMPLETION_H
 #include "gateway/http/client_tools.h"
+#include "gateway/http/kept_calls.h"
 #include "gateway/lane/client_history.h"
 #include "gateway/lane/lane.h"
 #include "gateway/lane/sealed_reasoning.h"
@@ -21,6 +22,8 @@ struct ch_completion {
     const char *session;  /* key of the stored session, in the request's arena; NULL: none */
     struct ch_client_history history;
     struct ch_client_tools tools;
+    struct ch_kept_scope kept; /* of a request without a session */
+    size_t began;              /* messages before those of its run */
     struct ch_sv dropped; /* what the protocol's reader did not honour, comma separated */
     char id[40];
     char *agent; /* owned: its id */

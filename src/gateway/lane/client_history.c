@@ -47,6 +47,10 @@ static void history_flush(struct ch_client_history *h) {
     h->lasting = 0;
 }
 
+void ch_client_history_settle(struct ch_client_history *h) {
+    history_flush(h);
+}
+
 void ch_client_history_begin(struct ch_client_history *h, enum ch_msg_kind kind) {
     if (kind != CH_MSG_USER && h->kind == (int)kind)
         return;

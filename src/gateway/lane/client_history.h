@@ -47,6 +47,9 @@ int ch_client_history_add_media(struct ch_client_history *h, enum ch_block_type 
 /* Adds media in base64. type: the media type, such as audio/wav. */
 void ch_client_history_add_data(struct ch_client_history *h, enum ch_block_type kind,
                                 struct ch_sv type, struct ch_sv data, struct ch_sv name);
+/* Ends the current message: h->msgs has all that was added. */
+void ch_client_history_settle(struct ch_client_history *h);
+
 /* Adds a note in place of media that the model cannot receive: an uploaded file, a video.
  * what: the kind and the name. */
 void ch_client_history_add_absent(struct ch_client_history *h, const char *what,

@@ -107,6 +107,16 @@ bool ch_auth_has_api_key(const struct ch_auth *g, const struct ch_inbound *in) {
            auth_is_token(g, ch_sv_trim(ch_inbound_header(in, "x-api-key")));
 }
 
+void ch_auth_shown(const struct ch_inbound *in, unsigned char out[CH_SHA256_SIZE]) {
+    struct ch_sv bearer = ch_inbound_header(in, "authorization");
+    struct ch_sv key = ch_inbound_header(in, "x-api-key");
+    memset(out, 0, CH_SHA256_SIZE);
+    if (bearer.n > 7)
+        ch_sha256_of(ch_sv_trim(ch_sv(bearer.p + 7, bearer.n - 7)), out);
+    else if (key.n)
+        ch_sha256_of(ch_sv_trim(key), out);
+}
+
 bool ch_auth_shows_token(const struct ch_inbound *in) {
     return ch_inbound_header(in, "authorization").n || ch_inbound_header(in, "x-api-key").n ||
            ch_ws_peer_offer(in, "bearer.").n;

@@ -30,6 +30,8 @@ struct ch_auth_refusal ch_auth_check(const struct ch_auth *a, const struct ch_in
 bool ch_auth_has_token(const struct ch_auth *a, const struct ch_inbound *in);
 /* Does the header x-api-key carry it? Only clients of Anthropic's protocol use this header. */
 bool ch_auth_has_api_key(const struct ch_auth *a, const struct ch_inbound *in);
+/* The digest of the token that the request shows in a header; zeros: it shows none. */
+void ch_auth_shown(const struct ch_inbound *in, unsigned char out[CH_SHA256_SIZE]);
 /* Does the request carry any token, right or wrong? */
 bool ch_auth_shows_token(const struct ch_inbound *in);
 /* The same for a WebSocket. A page cannot set headers for it, so it offers the

@@ -99,6 +99,7 @@ struct chela_gateway {
     /* http/ */
     struct ch_webhooks *webhooks;
     struct ch_response_store *responses; /* NULL: none remembered */
+    struct ch_kept_calls *kept_calls; /* NULL: none remembered */
     struct ch_list ui_streams;     /* ui_stream.c */
     struct ch_health *health;
     struct ch_notices *notices;

@@ -45,6 +45,8 @@ static void lookup_done(struct ch_work *w) {
 static void lookup_on_disconnect(struct ch_request *req) {
     struct ch_store_lookup *l = req->user;
     l->request = NULL;
+    if (l->gone)
+        l->gone(l->user);
 }
 
 /* NULL: the gateway has no store; req is answered. */
@@ -101,6 +103,12 @@ void ch_store_lookup_settle(struct ch_request *req,
         if (l->request == req)
             l->settle = settle;
     }
+}
+
+void ch_store_lookup_own(struct ch_request *req, void (*gone)(void *user), void *user) {
+    struct ch_store_lookup *l = req->user;
+    l->gone = gone;
+    l->user = user;
 }
 
 void ch_store_lookups_close(chela_gateway *gw) {

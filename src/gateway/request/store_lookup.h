@@ -24,6 +24,9 @@ struct ch_store_lookup {
     ch_store_respond_fn *respond;
     /* On the loop, after a successful query, also if the client has left; may be NULL. */
     void (*settle)(chela_gateway *gw, const struct ch_store_lookup *l);
+    /* The client has left; may be NULL. */
+    void (*gone)(void *user);
+    void *user; /* the handler's own */
     /* Arguments of the query; the query may use the numbers as variables. */
     char *key;      /* owned, may be NULL */
     int64_t number; /* of a page: its limit */
@@ -51,6 +54,8 @@ void ch_store_lookup_start_page(struct ch_request *req, struct ch_sv key,
 /* Sets `settle` of the lookup that was started for req. */
 void ch_store_lookup_settle(struct ch_request *req,
                             void (*settle)(chela_gateway *gw, const struct ch_store_lookup *l));
+/* Sets `gone` and `user` of the lookup that was started for req. */
+void ch_store_lookup_own(struct ch_request *req, void (*gone)(void *user), void *user);
 /* The gateway is about to be freed. */
 void ch_store_lookups_close(chela_gateway *gw);
 

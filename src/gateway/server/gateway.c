@@ -19,6 +19,7 @@
 #include "gateway/http/mcp_api.h"
 #include "gateway/http/metrics.h"
 #include "gateway/http/notices.h"
+#include "gateway/http/kept_calls.h"
 #include "gateway/http/response_store.h"
 #include "gateway/http/session_socket.h"
 #include "gateway/http/ui_stream.h"
@@ -518,6 +519,7 @@ void chela_gateway_close(chela_gateway *gw) {
     ch_deliveries_stop(gw);
     ch_webhooks_free(gw->webhooks);
     ch_response_store_free(gw->responses);
+    ch_kept_calls_free(gw->kept_calls);
     ch_chat_lifecycle_close_all(gw);
     ch_ui_streams_close(gw);
     ch_tails_close(gw);

@@ -899,14 +899,13 @@ struct ch_msg *ch_batch_message(struct ch_batch *b, int64_t ts) {
     CH_ARENA_AUTO parts = CH_ARENA_IN(room);
     size_t n = 0;
 
-    for (size_t i = 0; i < b->n; i++) {
-        assert(b->calls[i]->state == CH_CALL_ENDED);
+    for (size_t i = 0; i < b->n; i++)
         n += 1 + b->calls[i]->outcome.nmedia;
-    }
     struct ch_block *blocks = ch_arena_alloc(&parts, n * sizeof(*blocks));
     n = 0;
     for (size_t i = 0; i < b->n; i++)
-        n += fill_blocks(blocks + n, b->calls[i]);
+        if (b->calls[i]->state == CH_CALL_ENDED)
+            n += fill_blocks(blocks + n, b->calls[i]);
     return ch_msg_new(CH_MSG_RESULTS, blocks, n, ts);
 }
 

@@ -232,8 +232,8 @@ struct ch_batch_totals ch_batch_totals(const struct ch_batch *b);
 /* True: the call is not made because of max_calls. */
 bool ch_batch_refuses(const struct ch_batch *b, size_t index);
 
-/* All results as one CH_MSG_RESULTS message, in call order. Valid only when the batch is
- * over and nothing waits. */
+/* The results of the calls that have ended as one CH_MSG_RESULTS message, in call order. When the
+ * batch is over and nothing waits, these are all. */
 struct ch_msg *ch_batch_message(struct ch_batch *b, int64_t ts);
 
 /* No callback is called after this. Work that cannot be stopped finishes in the background;
