@@ -44,13 +44,17 @@ struct chela_mcp_server_opts {
     const char *title;         /* for people; NULL: none */
     const char *instructions;  /* for the model of the client; NULL: none */
     /* Over HTTP: names of this machine besides localhost and IP addresses, and origins of web
-     * pages that may send requests; NULL-terminated; NULL: none. */
+     * pages that may send requests, such as http://localhost:6274; NULL-terminated; NULL: none. */
     const char *const *hosts, *const *origins;
     int64_t ttl_ms; /* how long a client may use a list without asking again; 0: 60 s */
     /* A text of at least 16 bytes that only this program knows. It protects the state of
      * requests that wait for input. Several processes that serve one address need the same
      * text. NULL: random. */
     const char *secret;
+    /* Over HTTP: a text of at least 16 bytes that each request must show, as
+     * "Authorization: Bearer TOKEN". Every program of this machine can reach a port of the
+     * loopback, whatever its user. NULL: none. */
+    const char *token;
 };
 #define CHELA_MCP_SERVER_OPTS(...) {.size = sizeof(struct chela_mcp_server_opts), __VA_ARGS__}
 

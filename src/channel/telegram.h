@@ -17,6 +17,8 @@
 
 #define CH_TELEGRAM_UNITS 4096   /* maximum UTF-16 units of a message */
 #define CH_TELEGRAM_QUESTION 4000 /* maximum bytes of a request; leaves room for the decision */
+/* The service fetches the address of a previewed link, and with it what the model wrote there. */
+#define CH_TELEGRAM_NO_PREVIEW "{\"is_disabled\":true}"
 #define CH_TELEGRAM_ENTITIES 100 /* the service ignores further entities */
 
 struct ch_form;

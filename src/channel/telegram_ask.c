@@ -73,6 +73,7 @@ static void telegram_ask_on_decided(struct chela_text said, void *tag) {
         ch_jw_kcstr(&w, "chat_id", p->chat);
         ch_jw_kraw(&w, "message_id", ch_sv_str(p->message));
         ch_jw_kstr(&w, "text", answer);
+        ch_jw_kraw(&w, "link_preview_options", ch_sv_str(CH_TELEGRAM_NO_PREVIEW));
         ch_jw_end(&w, '}');
         ch_telegram_call(p->t, "editMessageText", &body, NULL, NULL);
     }

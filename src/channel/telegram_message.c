@@ -164,6 +164,22 @@ static void telegram_message_add_content(const struct ch_json *m, const struct k
             ch_buf_addf(out, " / %.*s", CH_SV_FMT(ch_json_get_str(choice, "text")));
 }
 
+/* --- words of somebody else */
+
+/* "[forwarded from Ann] ", "[via @bot] ": the sender passed the text on, or let a bot write it.
+ * Such a text begins with no command and mentions nobody. "": the sender's own words. */
+static const char *telegram_message_origin(const struct ch_json *m, struct ch_arena *a) {
+    const struct ch_json *from = ch_json_get(m, "forward_origin"), *bot = ch_json_get(m, "via_bot");
+    struct ch_sv who = ch_json_get_str(ch_json_get(from, "sender_user"), "first_name");
+    who = who.n ? who : ch_json_get_str(from, "sender_user_name");
+    who = who.n ? who : ch_json_get_str(ch_json_get(from, "sender_chat"), "title");
+    who = who.n ? who : ch_json_get_str(ch_json_get(from, "chat"), "title");
+    if (from || ch_json_get(m, "forward_date") || ch_json_get(m, "is_automatic_forward"))
+        return ch_arena_printf(a, "[forwarded%s%.*s] ", who.n ? " from " : "", CH_SV_FMT(who));
+    who = ch_json_get_str(bot, "username");
+    return bot ? ch_arena_printf(a, "[via @%.*s] ", CH_SV_FMT(who)) : "";
+}
+
 /* "[file: report.pdf] caption", without the bot's name. */
 static const char *telegram_message_words(const struct ch_json *m, const char *name,
                                           struct ch_arena *a) {
@@ -171,6 +187,7 @@ static const char *telegram_message_words(const struct ch_json *m, const char *n
     const struct kind *k = telegram_message_kind_of(m);
     struct ch_telegram_file file = {0};
     CH_BUF_AUTO out = {0}, content = {0};
+    ch_buf_add_str(&out, telegram_message_origin(m, a));
     if (k) {
         telegram_message_read_file(m, k, a, &file);
         ch_buf_add_sv(&content, file.name);
@@ -216,6 +233,7 @@ int ch_telegram_read(const struct ch_json *m, const char *me, const char *name,
     const struct ch_json *chat = ch_json_get(m, "chat"), *from = ch_json_get(m, "from");
     const struct kind *k = telegram_message_kind_of(m);
     bool topic = ch_json_bool(ch_json_get(m, "is_topic_message"), false);
+    bool own = !*telegram_message_origin(m, a);
     *out = (struct ch_telegram_message){.id = ch_telegram_id(m, "message_id", a),
                                         .ts = ch_json_int(ch_json_get(m, "date"), 0) * 1000,
                                         .name = telegram_message_word(from, "first_name", a),
@@ -229,8 +247,9 @@ int ch_telegram_read(const struct ch_json *m, const char *me, const char *name,
         .direct = ch_sv_is(ch_json_get_str(chat, "type"), "private"),
         .person = from && !ch_json_bool(ch_json_get(from, "is_bot"), false),
         .meant = !me ? CH_PERHAPS_MEANT
-                 : out->answers_us || find_name(telegram_message_text_of(m), name) ? CH_MEANT
-                                                                                   : CH_NOT_MEANT};
+                 : out->answers_us || (own && find_name(telegram_message_text_of(m), name))
+                     ? CH_MEANT
+                     : CH_NOT_MEANT};
     if (!out->id || !out->who.chat)
         return ch_fail(err, CHELA_EPARSE, "the message has no id, or no chat");
     out->text = telegram_message_words(m, name, a);

@@ -192,6 +192,7 @@ static void telegram_out_send_part(struct sending *s) {
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "chat_id", s->chat);
     telegram_out_add_text(s, &w);
+    ch_jw_kraw(&w, "link_preview_options", ch_sv_str(CH_TELEGRAM_NO_PREVIEW));
     if (*s->thread)
         ch_jw_kraw(&w, "message_thread_id", ch_sv_str(s->thread));
     if (telegram_out_is_reply(s)) {

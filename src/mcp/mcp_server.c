@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/opts.h"
+#include "base/redact.h"
 #include "mcp/mcp_server_http.h"
 #include "mcp/mcp_server_item.h"
 #include "mcp/mcp_server_listen.h"
@@ -87,6 +88,11 @@ static chela_mcp_server *make_server(chela_runtime *rt, const struct chela_mcp_s
     s->instructions = server_copy(&s->arena, o->instructions);
     s->hosts = copy_list(&s->arena, o->hosts);
     s->origins = copy_list(&s->arena, o->origins);
+    s->has_token = o->token != NULL;
+    if (s->has_token) {
+        ch_redact_add(o->token);
+        ch_sha256_of(ch_sv_str(o->token), s->token);
+    }
     s->ttl_ms = o->ttl_ms ? o->ttl_ms : CH_DEFAULT_MCP_TTL_MS;
     s->notify.fn = server_on_notify;
     s->stop.fn = server_on_stop;
@@ -110,6 +116,8 @@ int chela_mcp_server_new(chela_runtime *rt, const struct chela_mcp_server_opts *
     if (o.ttl_ms < 0 || (o.secret && strlen(o.secret) < SECRET_LEAST))
         return ch_fail(err, CHELA_EINVAL, "the secret has fewer than %d bytes, or ttl_ms is "
                        "negative", SECRET_LEAST);
+    if (o.token && strlen(o.token) < SECRET_LEAST)
+        return ch_fail(err, CHELA_EINVAL, "the token has fewer than %d bytes", SECRET_LEAST);
     chela_mcp_server *s = make_server(rt, &o);
     ch_list_add(&rt->extensions, &s->extension.link);
     ch_timer_start(rt->loop, &s->pulse, PULSE_MS, server_on_pulse);

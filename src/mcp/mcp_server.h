@@ -63,6 +63,8 @@ struct chela_mcp_server {
     const char *name, *version, *title, *instructions;
     const char *const *hosts, *const *origins;
     int64_t ttl_ms;
+    bool has_token;
+    unsigned char token[CH_SHA256_SIZE]; /* digest of the token over HTTP */
     unsigned char secret[CH_SHA256_SIZE];
     struct ch_list items[CH_MCP_KINDS];
     size_t nitems;

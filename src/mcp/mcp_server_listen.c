@@ -2,7 +2,8 @@
  *
  * A web page can make a browser send requests to this machine. The name of the host must be
  * localhost, an IP address or a configured name, because an attacker's DNS server can make any
- * other name point here; an origin must be a page of this machine or a configured one. */
+ * other name point here. An origin must be this address or a configured one: any program of any
+ * user can serve pages of this machine. The token decides about the rest. */
 #include "mcp/mcp_server_listen.h"
 
 #include "base/error.h"
@@ -20,29 +21,35 @@ static bool is_listed(const char *const *list, struct ch_sv text) {
     return false;
 }
 
-static bool is_known_host(const chela_mcp_server *s, struct ch_sv host, bool is_origin) {
+static bool is_known_host(const chela_mcp_server *s, struct ch_sv host) {
     struct ch_url url;
 
     if (ch_url_parse_host(host, false, &url) < 0)
         return false;
-    if (ch_sv_eq_nocase(url.host, CH_SV("localhost")) || is_listed(s->hosts, url.host))
-        return true;
-    if (is_origin) /* the page of another machine may have an address, too */
-        return ch_sv_is(url.host, "127.0.0.1") || ch_sv_is(url.host, "::1");
-    return url.kind != CH_HOST_NAME;
+    return url.kind != CH_HOST_NAME || ch_sv_eq_nocase(url.host, CH_SV("localhost")) ||
+           is_listed(s->hosts, url.host);
 }
 
-static bool is_known_origin(const chela_mcp_server *s, struct ch_sv origin) {
-    static const char *const schemes[] = {"http://", "https://"};
+/* A page of this very address is ours, and another port of the machine is not. */
+static bool is_known_origin(const chela_mcp_server *s, struct ch_sv origin, struct ch_sv host) {
+    struct ch_sv scheme = CH_SV("http://");
 
-    if (is_listed(s->origins, origin))
+    return is_listed(s->origins, origin) ||
+           (ch_sv_starts(origin, scheme.p) &&
+            ch_sv_eq_nocase(ch_sv(origin.p + scheme.n, origin.n - scheme.n), host));
+}
+
+static bool has_token(const chela_mcp_server *s, const struct ch_inbound *in) {
+    struct ch_sv shown = ch_inbound_header(in, "authorization");
+    unsigned char its[CH_SHA256_SIZE];
+
+    if (!s->has_token)
         return true;
-    for (size_t i = 0; i < CH_LEN(schemes); i++) {
-        size_t n = strlen(schemes[i]);
-        if (ch_sv_starts(origin, schemes[i]))
-            return is_known_host(s, ch_sv(origin.p + n, origin.n - n), true);
-    }
-    return false;
+    if (ch_inbound_count(in, "authorization") != 1 || shown.n < 7 ||
+        !ch_sv_eq_nocase(ch_sv(shown.p, 7), CH_SV("bearer ")))
+        return false;
+    ch_sha256_of(ch_sv_trim(ch_sv(shown.p + 7, shown.n - 7)), its);
+    return ch_sha256_equal(its, s->token);
 }
 
 /* --- the answer of an exchange */
@@ -96,15 +103,22 @@ static struct ch_sv path_of(const struct ch_inbound *in) {
     return query ? ch_sv(target.p, (size_t)(query - target.p)) : target;
 }
 
+static void listen_refuse(struct ch_exchange *x) {
+    ch_exchange_header(x, "WWW-Authenticate", "Bearer");
+    ch_exchange_respond(x, 401, "text/plain", CH_SV("the token is missing or wrong\n"));
+}
+
 static void listen_on_head(struct ch_exchange *x, void *user) {
     const chela_mcp_server *s = user;
     const struct ch_inbound *in = ch_exchange_inbound(x);
     struct ch_sv host = ch_inbound_header(in, "host"), origin = ch_inbound_header(in, "origin");
 
-    if (!host.n || !is_known_host(s, host, false))
+    if (!host.n || !is_known_host(s, host))
         ch_exchange_respond(x, 403, "text/plain", CH_SV("unknown host name\n"));
-    else if (origin.p && !is_known_origin(s, origin))
+    else if (origin.p && !is_known_origin(s, origin, host))
         ch_exchange_respond(x, 403, "text/plain", CH_SV("origin not allowed\n"));
+    else if (!has_token(s, in))
+        listen_refuse(x);
     else if (!ch_sv_is(path_of(in), PATH))
         ch_exchange_respond(x, 404, "text/plain", CH_SV("not found\n"));
 }

@@ -10,6 +10,8 @@ BUILD=$(realpath "$BUILD")
 . tests/support/tap.sh
 . tests/support/budget.sh
 . tests/support/e2e.sh
+# shellcheck disable=SC2034
+debuggable=1 # /proc shows a user the process
 . tests/support/serve.sh
 . tests/support/terminal.sh
 

@@ -146,33 +146,51 @@ check "after garbage the server answers" [ "$(got 9 '.result.resultType')" = com
 head -c 17000000 /dev/zero | tr '\0' x >"$tmp/in"
 offer
 check "a message without an end: an error" [ "$code" != 0 ]
+export CHELA_TOKEN=the-token-of-this-server
+offer --listen 127.0.0.1:0 </dev/null
+same "no listener without a token" 2 "$code"
+check "which says how" grep -qF 'export CHELA_TOKEN=$(openssl rand -hex 24)' "$err"
+eval "plain_$(declare -f with_env)"
+with_env() { plain_with_env CHELA_TOKEN="$CHELA_TOKEN" "$@"; }
 offer --listen 0.0.0.0:0 </dev/null
 same "no address that others can reach" 2 "$code"
 
 # --- over HTTP, with chela as the client
 # shellcheck disable=SC2016
-(cd "$space" && with_env sh -c 'echo $$ >"$0"; exec "$@"' "$tmp/pid" "$program" mcp serve --config serve.yaml \
-    --listen 127.0.0.1:0 </dev/null >/dev/null 2>"$tmp/http.err") &
+(ulimit -c "$(ulimit -H -c)"; cd "$space" && with_env sh -c 'echo $$ >"$0"; exec "$@"' "$tmp/pid" "$program" mcp serve --config serve.yaml \
+    --listen 127.0.0.1:0 --origin http://localhost:6274 </dev/null >/dev/null 2>"$tmp/http.err") &
 shell=$!
 for ((i = 0; i < 600; i++)); do
     url=$(sed -n 's/.*\(http:[^ ]*\).*/\1/p' "$tmp/http.err")
     [ -n "$url" ] && break
     sleep 0.05
 done
-printf 'mcp: { servers: { s: { url: "%s" } } }\n' "$url" >"$space/client.yaml"
+bearer="Authorization: Bearer $CHELA_TOKEN"
+printf 'mcp: { servers: { s: { url: "%s", headers: { Authorization: "Bearer %s" } } } }\n' "$url" "$CHELA_TOKEN" >"$space/client.yaml"
+asks() { curl -s -m 20 -o /dev/null -w '%{http_code}' "$@" "$url"; } # the status
+listing=(-H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' -d '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}')
+same "without a token: nothing" 401 "$(asks "${listing[@]}")"
+same "nor with another one" 401 "$(asks -H 'Authorization: Bearer the-token-of-this-serves' "${listing[@]}")"
+same "with the token" 200 "$(asks -H "$bearer" "${listing[@]}")"
+same "a page of another port of this machine" 403 "$(asks -H "$bearer" -H 'Origin: http://localhost:8000' "${listing[@]}")"
+same "a page of an origin that was named" 200 "$(asks -H "$bearer" -H 'Origin: http://localhost:6274' "${listing[@]}")"
 chela mcp call --config client.yaml s read --args '{"file_path":"note"}'
 exits "chela calls chela" 0
 check "its result" grep -q 'the note' "$out"
-same "another host name" 403 "$(curl -s -o /dev/null -w '%{http_code}' -H 'Host: evil.example.com' -d '{}' "$url")"
-echo "mcp: { servers: { s: { url: '$url', headers: { Origin: 'http://evil.example.com' } } } }" >"$space/origin.yaml"
+same "no core file can hold the token" 0 "$(awk '/^Max core file size/ { print $5 }' "/proc/$(cat "$tmp/pid")/limits")"
+if [ "$(id -u)" != 0 ]; then
+    check "other processes of the user cannot read it" [ ! -r "/proc/$(cat "$tmp/pid")/environ" ]
+fi
+same "another host name" 403 "$(curl -s -o /dev/null -w '%{http_code}' -H 'Host: evil.example.com' -H "$bearer" -d '{}' "$url")"
+echo "mcp: { servers: { s: { url: '$url', headers: { Origin: 'http://evil.example.com', Authorization: 'Bearer $CHELA_TOKEN' } } } }" >"$space/origin.yaml"
 chela mcp tools s --config origin.yaml
 check "another origin: the client says what the server said" \
     grep -qF "MCP server s: the server answered with HTTP status 403: origin not allowed" "$err"
-same "another origin" 403 "$(curl -s -o /dev/null -w '%{http_code}' -H 'Origin: http://evil.example.com' -d '{}' "$url")"
-same "a wrong session" 404 "$(curl -s -o /dev/null -w '%{http_code}' -H 'Content-Type: application/json' -H 'Mcp-Session-Id: x' -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}' "$url")"
-same "garbage" 400 "$(curl -s -o /dev/null -w '%{http_code}' -H 'Content-Type: application/json' -d 'nonsense' "$url")"
-same "another type" 415 "$(curl -s -o /dev/null -w '%{http_code}' -H 'Content-Type: text/plain' -d '{}' "$url")"
-same "GET without a session" 405 "$(curl -s -o /dev/null -w '%{http_code}' "$url")"
+same "another origin" 403 "$(curl -s -o /dev/null -w '%{http_code}' -H 'Origin: http://evil.example.com' -H "$bearer" -d '{}' "$url")"
+same "a wrong session" 404 "$(curl -s -o /dev/null -w '%{http_code}' -H "$bearer" -H 'Content-Type: application/json' -H 'Mcp-Session-Id: x' -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}' "$url")"
+same "garbage" 400 "$(curl -s -o /dev/null -w '%{http_code}' -H "$bearer" -H 'Content-Type: application/json' -d 'nonsense' "$url")"
+same "another type" 415 "$(curl -s -o /dev/null -w '%{http_code}' -H "$bearer" -H 'Content-Type: text/plain' -d '{}' "$url")"
+same "GET without a session" 405 "$(curl -s -o /dev/null -w '%{http_code}' -H "$bearer" "$url")"
 kill -TERM "$(cat "$tmp/pid")"
 wait "$shell" 2>/dev/null
 tap_done

@@ -4,6 +4,8 @@
 cd "$(dirname "$0")/../.." || exit 2
 . tests/support/tap.sh
 . tests/support/e2e.sh
+# shellcheck disable=SC2034
+debuggable=1 # /proc shows a user the process
 . tests/support/serve.sh
 
 cat >"$space/rules.yaml" <<'YAML'

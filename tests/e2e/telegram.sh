@@ -287,6 +287,12 @@ check "one that is longer than a message" hears $((before + 1))
 check "is not shown in part" says '^A call needs consent. Its [0-9]* bytes are too many to be shown here'
 same "and has no buttons" null "$(sent | tail -n 1 | jq -c .reply_markup)"
 call=$(texts | tail -n 1 | sed -n 's/.*decide about \(.*\) in the console.*/\1/p')
+forwarded='{"forward_origin":{"type":"user","sender_user":{"id":6,"first_name":"Eve"}}}'
+tell 35 1 private "/approve $call deny" 1 "$forwarded"
+check "a command that an owner forwards decides nothing" says "Ann: \\[forwarded from Eve\\] /approve $call deny"
+tell 36 1 private "/approve $call deny" 1 '{"via_bot":{"id":6,"is_bot":true,"username":"evil_bot"}}'
+check "nor one that a bot wrote for an owner" says "Ann: \\[via @evil_bot\\] /approve $call deny"
+before=$((before + 2))
 tell 32 7 private "/approve $call allow-once" 1
 check "nor is it allowed in words" says 'the call was not shown here in full'
 tell 33 7 private "/approve $call deny" 1
@@ -372,6 +378,8 @@ for chat in "7 private" "-100 supergroup"; do
     tell 302 $chat '@ChelaBot /stop'
     check "$type: /stop ends it" eventually state_is "telegram:$id" idle
 done
+same "no message has the preview of a link" 0 "$(sent | jq -c 'select(.link_preview_options.is_disabled != true)' | wc -l)"
+check "nor an edited one" called '^editMessageText .*"link_preview_options":{"is_disabled":true}'
 check "SIGTERM ends it" stop_serving
 check "the log has no secret" bash -c "! grep -qF -e SENTINEL '$serve_log'"
 tap_done

@@ -3,6 +3,7 @@
 // the gateway.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -105,13 +106,26 @@ const text = (result) => result.content.map((c) => c.text).join('');
 mkdirSync(join(work, 'skills/greet/more'), { recursive: true });
 writeFileSync(join(work, 'skills/greet/SKILL.md'), '---\nname: greet\ndescription: Greets.\nmetadata: { a: 1 }\n---\nSay hello.\n');
 writeFileSync(join(work, 'skills/greet/more/words.txt'), 'hello\n');
-const skilled = spawn(pipe.command, [...pipe.args, '--listen', '127.0.0.1:0'], { cwd: work, env, stdio: ['ignore', 'pipe', 'pipe'] });
-const skills = await new Promise((resolve, reject) => {
+const listenToken = 'the-token-of-this-server';
+const skilled = spawn(pipe.command, [...pipe.args, '--listen', '127.0.0.1:0'], { cwd: work, env: { ...env, CHELA_TOKEN: listenToken }, stdio: ['ignore', 'pipe', 'pipe'] });
+const behind = await new Promise((resolve, reject) => {
   const look = (d) => { const found = /http:\/\/[0-9.:]+\/mcp/.exec(String(d)); if (found) resolve(found[0]); };
   skilled.stdout.on('data', look);
   skilled.stderr.on('data', look);
   skilled.on('exit', () => reject(new Error('chela mcp serve ended')));
 });
+// The suite shows no token: a proxy adds it.
+const adding = createServer((q, r) => {
+  const on = request(behind, { method: q.method, headers: { ...q.headers, authorization: `Bearer ${listenToken}` } }, (a) => {
+    r.writeHead(a.statusCode, a.headers);
+    a.pipe(r);
+  });
+  r.on('close', () => on.destroy());
+  on.on('error', () => r.destroy());
+  q.pipe(on);
+});
+await new Promise((resolve) => { adding.listen(0, '127.0.0.1', resolve); });
+const skills = `http://127.0.0.1:${adding.address().port}/mcp`;
 for (const revision of ['2025-11-25', '2026-07-28']) {
   for (const scenario of ['enumeration', 'manifest', 'directory']) {
     await check(`skills ${revision}: ${scenario}`, async () => {
@@ -124,6 +138,8 @@ for (const revision of ['2025-11-25', '2026-07-28']) {
   }
 }
 await new Promise((resolve) => { skilled.on('exit', resolve); skilled.kill(); });
+adding.close();
+adding.closeAllConnections();
 
 const kinds = {
   'client 2.4.0, modern': [() => new Client(about, { versionNegotiation: { mode: { pin: '2026-07-28' } } }), StreamableHTTPClientTransport, StdioClientTransport],

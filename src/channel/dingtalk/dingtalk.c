@@ -400,8 +400,9 @@ static void dingtalk_survey(chela_runtime *rt, const struct chela_channel_opts *
 /* --- the table */
 
 static void dingtalk_format(const char *text, size_t n, chela_channel_write_fn *write, void *out) {
-    CH_BUF_AUTO buf = {0};
-    ch_kit_format(&buf, ch_sv(text, n));
+    CH_BUF_AUTO buf = {0}, links = {0};
+    ch_kit_images_as_links(&links, ch_sv(text, n), false);
+    ch_kit_format(&buf, ch_buf_sv(&links));
     write(ch_buf_str(&buf), buf.n, out);
 }
 

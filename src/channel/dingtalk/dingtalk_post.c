@@ -15,6 +15,7 @@
 
 #include "channel/dingtalk/dingtalk_api.h"
 #include "channel/dingtalk/dingtalk_message.h"
+#include "channel/kit/markdown.h"
 
 #define TRACK "chela-"
 #define UPDATE_MS 60 /* between two updates of cards */
@@ -374,12 +375,14 @@ static void question_on_created(const struct ch_dingtalk_answer *a, void *user) 
 
 static void question_on_noted(int rc, const struct chela_error *err, void *tag) {
     struct dingtalk_post *p = tag;
-    if (rc < 0)
+    CH_BUF_AUTO text = {0};
+    if (rc < 0) {
         post_end(p, CHELA_RECEIPT_UNCERTAIN, NULL,
                  err ? err->message : "the question cannot be noted", 0);
-    else
-        card_create(p, p->d->approval, "content", ch_buf_sv(&p->text), "asked",
-                    question_on_created);
+        return;
+    }
+    ch_kit_images_as_links(&text, ch_buf_sv(&p->text), true);
+    card_create(p, p->d->approval, "content", ch_buf_sv(&text), "asked", question_on_created);
 }
 
 /* A button press names only the card, so the card's call and chat are noted before the card
@@ -420,10 +423,11 @@ static void press_on_decided(struct chela_text answer, void *tag) {
     struct ch_dingtalk *d = p->d;
     struct ch_sv rest = ch_kit_sv(answer), line = ch_sv_split(&rest, '\n');
     struct dingtalk_question *q = question_find(d, p->track);
-    CH_BUF_AUTO param = {0};
+    CH_BUF_AUTO param = {0}, text = {0};
     struct ch_jw w = ch_jw(&param);
     if (rest.p) {
-        card_replace(d, p->track, "content", rest, "settled", NULL, NULL);
+        ch_kit_images_as_links(&text, rest, true);
+        card_replace(d, p->track, "content", ch_buf_sv(&text), "settled", NULL, NULL);
         if (q)
             question_forget(d, q);
     } else {

@@ -57,6 +57,45 @@ size_t ch_kit_code_span(struct ch_sv s, struct ch_sv *code) {
     return 0;
 }
 
+/* The bytes of a mark at the start of s that makes an image; 0: none. */
+static size_t kit_image_mark(struct ch_sv s) {
+    if (s.n > 1 && s.p[0] == '!' && s.p[1] == '[')
+        return 1;
+    return s.n > 3 && s.p[0] == '<' && ch_sv_eq_nocase(ch_sv(s.p + 1, 3), CH_SV("img")) ? 1 : 0;
+}
+
+/* `exact` is for code: an index after an exclamation mark, such as vec![1], is no image. */
+static void kit_add_unimaged(struct ch_buf *out, struct ch_sv line, bool exact) {
+    bool link = memmem(line.p, line.n, "](", 2) || memmem(line.p, line.n, "][", 2);
+    for (size_t i = 0; i < line.n; i++) {
+        struct ch_sv rest = ch_sv(line.p + i, line.n - i), inside;
+        size_t code = exact ? 0 : ch_kit_code_span(rest, &inside);
+        bool image = kit_image_mark(rest) > 0, bang = image && rest.p[0] == '!';
+        if (code) {
+            kit_add_unimaged(out, ch_sv(rest.p, code), true);
+            i += code - 1;
+        } else if (!image || (exact && bang && !link)) {
+            ch_buf_addc(out, rest.p[0]);
+        } else if (exact || !bang) {
+            ch_buf_addc(out, rest.p[0]);
+            ch_buf_add_str(out, "\xe2\x80\x8b");
+        } else if (rest.n > 2 && rest.p[2] == ']') { /* a link needs words */
+            ch_buf_add_str(out, "[image");
+            i++;
+        }
+    }
+}
+
+void ch_kit_images_as_links(struct ch_buf *out, struct ch_sv text, bool exact) {
+    struct ch_kit_fence code = {0};
+    while (text.p && text.n) {
+        struct ch_sv line = ch_sv_split(&text, '\n');
+        kit_add_unimaged(out, line, ch_kit_line(&code, line) != CH_KIT_TEXT || exact);
+        if (text.p)
+            ch_buf_addc(out, '\n');
+    }
+}
+
 bool ch_kit_is_row(struct ch_sv line) {
     struct ch_sv s = ch_sv_trim(line);
     return s.n > 1 && s.p[0] == '|' && s.p[s.n - 1] == '|';

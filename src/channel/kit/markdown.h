@@ -28,4 +28,9 @@ bool ch_kit_is_row(struct ch_sv line);
  * service would drop, gets two spaces before it. */
 void ch_kit_format(struct ch_buf *out, struct ch_sv markdown);
 
+/* Appends Markdown with images as links: a client fetches an image unasked, from any host, and its
+ * address can carry data. In code, and where exact is true, a zero-width space separates the two
+ * marks instead, since services disagree about what is code. Tags of images are separated too. */
+void ch_kit_images_as_links(struct ch_buf *out, struct ch_sv markdown, bool exact);
+
 #endif

@@ -184,6 +184,8 @@ static void slack_on_decided(struct chela_text answer, void *tag) {
     if (rest.p) {
         ch_jw_kcstr(&w, "ts", p->message);
         ch_jw_kraw(&w, "blocks", CH_SV("[]"));
+        ch_jw_kbool(&w, "unfurl_links", false);
+        ch_jw_kbool(&w, "unfurl_media", false);
     } else {
         ch_jw_kcstr(&w, "user", p->user);
         if (p->thread)

@@ -231,9 +231,9 @@ static void slack_write(const struct chela_channel_post *post, struct ch_buf *ou
     ch_jw_kcstr(&w, "text", post->approval ? ch_buf_str(&exact) : post->text);
     if (post->approval)
         slack_question(&w, post);
+    ch_jw_kbool(&w, "unfurl_links", false);
+    ch_jw_kbool(&w, "unfurl_media", false);
     if (!post->edit) {
-        ch_jw_kbool(&w, "unfurl_links", false);
-        ch_jw_kbool(&w, "unfurl_media", false);
         ch_jw_kbegin(&w, "metadata", '{');
         ch_jw_kcstr(&w, "event_type", EVENT_TYPE);
         ch_jw_kbegin(&w, "event_payload", '{');

@@ -1,6 +1,7 @@
 /* wecom.c -- the WeCom channel: an intelligent bot. wecom.h lists the files. */
 #include "channel/wecom/wecom.h"
 
+#include "channel/kit/markdown.h"
 #include "channel/wecom/wecom_hook.h"
 #include "channel/wecom/wecom_line.h"
 #include "channel/wecom/wecom_message.h"
@@ -194,6 +195,12 @@ static const struct chela_channel_option wecom_options[] = {
     {.name = NULL},
 };
 
+static void wecom_format(const char *text, size_t n, chela_channel_write_fn *write, void *out) {
+    CH_BUF_AUTO buf = {0};
+    ch_kit_images_as_links(&buf, ch_sv(text, n), false);
+    write(ch_buf_str(&buf), buf.n, out);
+}
+
 static const struct chela_channel_ops wecom_ops = {
     .name = "wecom",
     .title = "WeCom",
@@ -211,6 +218,7 @@ static const struct chela_channel_ops wecom_ops = {
     .close = wecom_close,
     .receive = ch_wecom_receive,
     .fetch = wecom_fetch,
+    .format = wecom_format,
     .post = ch_wecom_post,
     .working = ch_wecom_working,
     .remind = ch_wecom_remind,

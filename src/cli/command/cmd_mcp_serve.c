@@ -13,12 +13,16 @@
 
 #define SESSIONS "chela://sessions/"
 
-enum { MOST_SESSIONS = 200 };
+#define TOKEN_ENV "CHELA_TOKEN"
+
+enum { MOST_SESSIONS = 200, ORIGINS = 32 };
+_Static_assert(sizeof(((struct ch_texts *)0)->list) == ORIGINS * sizeof(char *), "");
 
 struct flags {
     struct ch_setup_flags setup;
     const char *model, *base_url, *api_key_env, *ca_file, *record, *replay, *listen;
-    const char *reasoning, *approve;
+    const char *reasoning, *approve, *token_env;
+    struct ch_texts origins;
 };
 
 #define AT(field) offsetof(struct flags, field)
@@ -27,6 +31,12 @@ static const struct ch_opt opts[] = {
     {"listen", 0, CH_OPT_TEXT, AT(listen), "ADDR", 0, 0, "Server",
      "serve over HTTP at /mcp of a loopback address, such as 127.0.0.1:0, instead of standard "
      "input and output"},
+    {"token-env", 0, CH_OPT_TEXT, AT(token_env), "NAME", 0, 0, "Server",
+     "with --listen: the environment variable of the token that clients must show (default "
+     TOKEN_ENV ")"},
+    {"origin", 0, CH_OPT_TEXTS, AT(origins), "URL", 0, 0, "Server",
+     "with --listen: the origin of web pages that may send requests, such as "
+     "http://localhost:6274"},
     CH_SETUP_OPTS_CONFIG(struct flags),
     CH_SETUP_OPTS_STORE(struct flags),
     CH_RUN_OPTS_SERVICE(struct flags),
@@ -111,13 +121,32 @@ static bool serve_busy(void *user) {
     return s->io.no_input || chela_mcp_connection_busy(s->client);
 }
 
+/* --- the token ----------------------------------------------------------------------------- */
+
+/* *out NULL: there is no listener. */
+static int serve_token(const struct mcp_serve *s, const char **out, struct chela_error *err) {
+    const char *name = s->flags.token_env ? s->flags.token_env : TOKEN_ENV;
+
+    *out = s->flags.listen ? getenv(name) : NULL;
+    if (!s->flags.listen || (*out && **out))
+        return CHELA_OK;
+    return ch_problem(err, CHELA_ECONFIG,
+                      "--listen needs a token that clients must show, since every program of this "
+                      "machine can reach the port: set %s, for example with: export %s=$(openssl "
+                      "rand -hex 24)", name, name);
+}
+
 /* --- the command ---------------------------------------------------------------------------- */
 
 static int serve_open(struct mcp_serve *s, struct chela_error *err) {
     struct chela_agent_opts o = CHELA_AGENT_OPTS(.model = s->flags.model,
                                                  .base_url = s->flags.base_url,
                                                  .api_key_env = s->flags.api_key_env);
-    int rc = ch_setup_config(&s->setup, err);
+    const char *token, *origins[ORIGINS + 1] = {NULL};
+    memcpy(origins, s->flags.origins.list, s->flags.origins.n * sizeof(*origins));
+    int rc = serve_token(s, &token, err);
+    if (rc == 0)
+        rc = ch_setup_config(&s->setup, err);
     if (rc == 0)
         rc = ch_setup_runtime(&s->setup, err);
     if (rc == 0)
@@ -125,7 +154,7 @@ static int serve_open(struct mcp_serve *s, struct chela_error *err) {
     if (rc == 0)
         rc = ch_setup_agents(&s->setup, &s->flags.setup, &o, &s->agents, err);
     struct chela_mcp_server_opts so = CHELA_MCP_SERVER_OPTS(
-        .name = "chela", .version = chela_version(),
+        .name = "chela", .version = chela_version(), .token = token, .origins = origins,
         .instructions = "Tools and agents of chela. ask_AGENT gives an agent a task; the other "
                         "tools run at once.");
     if (rc == 0)

@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "chela/session.h"
@@ -30,11 +32,24 @@ static void share_arena(void) {
 #endif
 }
 
+/* The memory holds keys and conversations. No core file is written, and other processes of the user
+ * can neither attach nor read the environment. A program that is executed may decide otherwise. */
+static void hide_memory(void) {
+    const char *debug = getenv("CHELA_DEBUGGABLE");
+    struct rlimit core;
+    if (debug && strcmp(debug, "1") == 0)
+        return;
+    if (getrlimit(RLIMIT_CORE, &core) == 0)
+        setrlimit(RLIMIT_CORE, &(struct rlimit){0, core.rlim_max});
+    prctl(PR_SET_DUMPABLE, 0);
+}
+
 /* The process's one-time settings, before any thread exists. */
 static void prepare_process(void) {
     open_standard_streams();
     signal(SIGPIPE, SIG_IGN); /* a closed pipe becomes an error of write() */
     share_arena();
+    hide_memory();
 }
 
 static int print_version(struct ch_console *c) {

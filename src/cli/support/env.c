@@ -7,6 +7,8 @@
 
 const struct ch_env_help ch_env_help[] = {
     {"CHELA_TRACE", "Areas to trace on standard error, such as \"net,run\", or \"all\"."},
+    {"CHELA_DEBUGGABLE", "1: chela may write a core file, and a debugger of the same user may "
+                         "attach; otherwise neither, since the memory holds keys."},
     {"XDG_CONFIG_HOME", "Directory of chela/chela.yaml; default: ~/.config."},
     {"XDG_STATE_HOME", "Directory of chela/chela.db, the default store of sessions, and of "
                        "chela/history; default: ~/.local/state."},

@@ -148,11 +148,38 @@ static void test_format(void **state) {
     }
 }
 
+/* Neither a text nor its code makes a client fetch an image from a host that the text names. */
+static void test_images(void **state) {
+    static const struct {
+        const char *text, *want, *exact;
+    } rows[] = {
+        {"a\n\nb\n", "a\n\nb\n", NULL},
+        {"![a](https://x.y) !", "[a](https://x.y) !", "!\u200b[a](https://x.y) !"},
+        {"![](https://x.y)", "[image](https://x.y)", "!\u200b[](https://x.y)"},
+        {"![a\nb](https://x.y)", "[a\nb](https://x.y)", NULL},
+        {"![a][b]\n\n[b]: https://x.y", "[a][b]\n\n[b]: https://x.y", NULL},
+        {"<IMG src='https://x.y'> <i>", "<\u200bIMG src='https://x.y'> <i>", NULL},
+        {"wow! [a](b) !", "wow! [a](b) !", NULL},
+        {"`![a](b)` ![c](d)", "`!\u200b[a](b)` [c](d)", NULL},
+        {"```rust\nvec![1]\n![a](b)\n```\n![c](d)",
+         "```rust\nvec![1]\n!\u200b[a](b)\n```\n[c](d)", NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(rows); i++) {
+        CH_BUF_AUTO got = {0}, exact = {0};
+        ch_kit_images_as_links(&got, ch_sv_str(rows[i].text), false);
+        assert_string_equal(ch_buf_str(&got), rows[i].want);
+        ch_kit_images_as_links(&exact, ch_sv_str(rows[i].text), true);
+        if (rows[i].exact)
+            assert_string_equal(ch_buf_str(&exact), rows[i].exact);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_direct),  cmocka_unit_test(test_outsider),
         cmocka_unit_test(test_group),   cmocka_unit_test(test_files),
         cmocka_unit_test(test_refused), cmocka_unit_test(test_title),
-        cmocka_unit_test(test_format)};
+        cmocka_unit_test(test_format), cmocka_unit_test(test_images)};
     return cmocka_run_group_tests_name("dingtalk", tests, NULL, teardown);
 }

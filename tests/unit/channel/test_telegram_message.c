@@ -67,6 +67,17 @@ static const struct {
      "x", "2", NULL, NULL, false, false},
     {"\"text\":\"x\",\"quote\":{\"text\":\"from elsewhere\"}", "x", NULL, "? ?: from elsewhere",
      NULL, false, false},
+    /* words of somebody else are no command, and mention nobody */
+    {"\"text\":\"/approve ap_1 @ChelaBot\",\"forward_origin\":{\"type\":\"user\","
+     "\"sender_user\":{\"id\":6,\"first_name\":\"Eve\"}}",
+     "[forwarded from Eve] /approve ap_1", NULL, NULL, NULL, false, false},
+    {"\"text\":\"/stop\",\"forward_origin\":{\"type\":\"hidden_user\",\"sender_user_name\":\"E\"}",
+     "[forwarded from E] /stop", NULL, NULL, NULL, false, false},
+    {"\"text\":\"/stop\",\"forward_origin\":{\"type\":\"channel\",\"chat\":{\"title\":\"News\"}}",
+     "[forwarded from News] /stop", NULL, NULL, NULL, false, false},
+    {"\"text\":\"/stop\",\"forward_date\":5", "[forwarded] /stop", NULL, NULL, NULL, false, false},
+    {"\"text\":\"/approve ap_1\",\"via_bot\":{\"id\":6,\"username\":\"evil_bot\"}",
+     "[via @evil_bot] /approve ap_1", NULL, NULL, NULL, false, false},
 };
 
 static const char *or_none(const char *s) {
