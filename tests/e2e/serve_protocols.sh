@@ -42,7 +42,7 @@ chmod +x "$tmp/nap"
 cat >"$space/chela.yaml" <<YAML
 store: "memory:"
 sandbox: { mode: "off" }
-tools: { custom: [{ name: nap, description: Naps., command: ["$tmp/nap"], effect: read, permission: read, timeoutSec: 120 }] }
+tools: { custom: [{ name: nap, description: Naps., command: ["$tmp/nap"], effect: read, permission: read, timeoutSec: 900 }] }
 gateway: { origins: ["https://app.example.com", "HTTP://Page.example:8080"] }
 providers:
   a: { api: anthropic, baseUrl: "$url/hello/a", apiKeyEnv: PATH }
@@ -73,7 +73,7 @@ messages() { post /v1/messages "{\"model\":\"coder\",\"max_tokens\":100,$1}"; }
 
 # --- a stream whose agent works in silence begins all the same: a client waits a limited time for its head. Checked at the end.
 quiet() { # NAME PATH JSON
-    curl -sSN -m 100 -o "$tmp/quiet.$1" -H "Authorization: Bearer $token" -H 'Content-Type: application/json' --data "$3" "$gateway$2" 2>/dev/null &
+    curl -sSN -m 900 -o "$tmp/quiet.$1" -H "Authorization: Bearer $token" -H 'Content-Type: application/json' --data "$3" "$gateway$2" 2>/dev/null &
     quiet_pids="$quiet_pids $!"
 }
 quiet_pids=

@@ -169,6 +169,28 @@ check "a follower saw it end" eventually grep -q '"type":"run_end"' "$tmp/events
 kill $follower 2>/dev/null
 wait $follower 2>/dev/null
 
+# --- coming back: a session that rests for a minute leaves the memory, and its recent events with it
+# In the background, but no job of this shell: bash loses track of jobs that are killed and waited for.
+apart() { # NAME COMMAND...: its output goes to $tmp/NAME, its number to $tmp/NAME.pid
+    : >"$tmp/$1"
+    ("${@:2}" <&0 >"$tmp/$1" 2>/dev/null & echo $! >"$tmp/$1.pid")
+}
+over() { # NAME: until it is; whoever inherits it may never ask how it ended
+    for _ in {1..400}; do readlink "/proc/$(cat "$tmp/$1.pid")/exe" >/dev/null || return 0; sleep 0.05; done
+    return 1
+}
+again() { # KEY LAST-EVENT-ID PATTERN: follow it, until that is heard
+    apart again curl -sN -m 20 -H "Authorization: Bearer $token" -H "Last-Event-ID: $2" "$gateway/api/sessions/$1/events"
+    for _ in {1..400}; do grep -q "$3" "$tmp/again" && break; sleep 0.05; done
+    kill "$(cat "$tmp/again.pid")" 2>/dev/null
+    over again
+}
+first=$(sed -n 's/^id: //p' "$tmp/events" | sed -n 3p)
+again busy "$first" '"type":"run_end".*}$'
+same "Last-Event-ID goes on behind it" "$(sed -n 's/^id: //p' "$tmp/events" | sed 1,3d)" "$(sed -n 's/^id: //p' "$tmp/again")"
+again busy run_0:7 '^event: gap'
+check "an unknown one is told of the gap" grep -qx 'event: gap' "$tmp/again"
+
 # --- the agent's queue mode, unless the client says what it wants
 user_texts() { jq -r '[.transcript[] | select(.role == "user") | .content[0].text] | join(",")' "$out"; }
 busy() { # KEY AGENT: a run that waits
@@ -245,28 +267,6 @@ tells "queue mode collect: during a run" .delivery collect
 touch "$space/go"
 check "queue mode collect: its own run afterwards" eventually_said q5 "you said: three"
 rm -f "$space/waiting"
-
-# --- coming back
-# In the background, but no job of this shell: bash loses track of jobs that are killed and waited for.
-apart() { # NAME COMMAND...: its output goes to $tmp/NAME, its number to $tmp/NAME.pid
-    : >"$tmp/$1"
-    ("${@:2}" <&0 >"$tmp/$1" 2>/dev/null & echo $! >"$tmp/$1.pid")
-}
-over() { # NAME: until it is; whoever inherits it may never ask how it ended
-    for _ in {1..400}; do readlink "/proc/$(cat "$tmp/$1.pid")/exe" >/dev/null || return 0; sleep 0.05; done
-    return 1
-}
-again() { # KEY LAST-EVENT-ID PATTERN: follow it, until that is heard
-    apart again curl -sN -m 20 -H "Authorization: Bearer $token" -H "Last-Event-ID: $2" "$gateway/api/sessions/$1/events"
-    for _ in {1..400}; do grep -q "$3" "$tmp/again" && break; sleep 0.05; done
-    kill "$(cat "$tmp/again.pid")" 2>/dev/null
-    over again
-}
-first=$(sed -n 's/^id: //p' "$tmp/events" | sed -n 3p)
-again busy "$first" '"type":"run_end".*}$'
-same "Last-Event-ID goes on behind it" "$(sed -n 's/^id: //p' "$tmp/events" | sed 1,3d)" "$(sed -n 's/^id: //p' "$tmp/again")"
-again busy run_0:7 '^event: gap'
-check "an unknown one is told of the gap" grep -qx 'event: gap' "$tmp/again"
 
 # --- cancel
 rm -f "$space/go" "$space/waiting"
