@@ -199,13 +199,14 @@ CHELA_BEGIN_DECLS
     X(CHELA_STATUS_STOPPED, 2, "stopped") /* at a limit, or by the loop guard */                   \
     X(CHELA_STATUS_ERROR, 3, "error")                                                              \
     X(CHELA_STATUS_CANCELLED, 4, "cancelled")                                                      \
-    X(CHELA_STATUS_PAUSED, 5, "paused") /* chela_run_resume continues the run */
+    X(CHELA_STATUS_PAUSED, 5, "paused") /* chela_run_resume continues the run */                   \
+    X(CHELA_STATUS_DECLINED, 6, "declined") /* refused, or handed back to a person */
 
 /* Why a run ended. DESIGN.md lists the status of each reason. */
 #define CHELA_REASON_VALUES(X)                                                                     \
     X(CHELA_REASON_NONE, 0, "none") /* the run has not ended */                                    \
     X(CHELA_REASON_COMPLETED, 1, "task_completed")                                                 \
-    X(CHELA_REASON_REFUSED, 2, "refused") /* the model refused to answer */                        \
+    X(CHELA_REASON_REFUSED, 2, "refused") /* by the model, or by the service's filter */           \
     X(CHELA_REASON_LENGTH, 3, "length") /* the answer reached its token limit */                   \
     X(CHELA_REASON_MAX_TURNS, 4, "max_turns_exceeded")                                             \
     X(CHELA_REASON_MAX_TOOL_CALLS, 5, "max_tool_calls_exceeded")                                   \
@@ -223,7 +224,9 @@ CHELA_BEGIN_DECLS
     X(CHELA_REASON_CLIENT_TOOL, 17, "client_tool_required")                                        \
     X(CHELA_REASON_HUMAN, 18, "human_required")                                                    \
     X(CHELA_REASON_INTERRUPTED, 19, "interrupted") /* stopped by chela_run_leave */                \
-    X(CHELA_REASON_TIMER, 20, "timer_pending") /* a gateway resumes the run at its time */
+    X(CHELA_REASON_TIMER, 20, "timer_pending") /* a gateway resumes the run at its time */         \
+    X(CHELA_REASON_ESCALATED, 21, "escalated") /* a person has to decide how to go on */           \
+    X(CHELA_REASON_CLARIFICATION, 22, "clarification") /* the answer is a question back */
 
 /* The states of a run's state machine (event STATE). */
 #define CHELA_STATE_VALUES(X)                                                                      \
@@ -233,7 +236,8 @@ CHELA_BEGIN_DECLS
     X(CHELA_STATE_REFLECT, 3, "REFLECT") /* judge results */                                       \
     X(CHELA_STATE_WAITING, 4, "WAITING") /* wait for a person or the host */                       \
     X(CHELA_STATE_DONE, 5, "DONE")                                                                 \
-    X(CHELA_STATE_ERROR, 6, "ERROR")
+    X(CHELA_STATE_ERROR, 6, "ERROR")                                                               \
+    X(CHELA_STATE_DECLINED, 7, "DECLINED")
 
 /* Why a reply of a model ended. */
 #define CHELA_STOP_VALUES(X)                                                                       \

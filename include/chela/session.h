@@ -822,7 +822,8 @@ CHELA_API const char *chela_run_error(const chela_run *run);
  * Errors: CHELA_EINVAL: agent is NULL. CHELA_ESTATE: the loop belongs to a host, the agent
  * is closed, or the run paused. CHELA_EBUSY: called from a callback. CHELA_ELIMIT: the run
  * stopped at a limit, or the input is too large. CHELA_ECANCELED: the run was cancelled.
- * CHELA_EMODEL: the run failed. CHELA_EEXIST: an earlier chela_agent_tool failed with this code. */
+ * CHELA_EMODEL: the run failed, or was refused. CHELA_EEXIST: an earlier chela_agent_tool
+ * failed with this code. */
 CHELA_API char *chela_ask(chela_agent *agent, const char *text, struct chela_error *err);
 
 /* Free a text that the library returned. NULL is allowed.

@@ -60,6 +60,7 @@ static void turn_failed(struct ch_acp_session *s, const struct chela_error *err)
 static const char *stop_reason(const struct chela_event *end) {
     switch (end->end.status) {
     case CHELA_STATUS_DONE:
+    case CHELA_STATUS_DECLINED:
         return end->end.reason == CHELA_REASON_REFUSED  ? "refusal"
                : end->end.reason == CHELA_REASON_LENGTH ? "max_tokens"
                                                         : "end_turn";

@@ -251,8 +251,9 @@ static void mark_reply(struct replaying *r, const struct ch_json *state) {
     if (r->reply.calls || !r->reply.has_text || !has_roles(r, state))
         return;
     r->reply.review = is_next_turn(r, state);
-    if (ch_sv_is(reason, "refused") && r->reply.stop == CH_STOP_STOP)
-        r->reply = (struct ch_input){.kind = CH_IN_DECIDED, .reason = CH_REASON_REFUSED};
+    enum ch_reason declined = ch_reason_of(reason);
+    if (ch_reason_status(declined) == CH_STATUS_DECLINED && r->reply.stop == CH_STOP_STOP)
+        r->reply = (struct ch_input){.kind = CH_IN_DECIDED, .reason = declined};
 }
 
 static void feed_role(struct replaying *r, const struct ch_json *state) {
@@ -273,7 +274,8 @@ static const struct outside {
     enum ch_in kind;
 } outside[] = {{"cancelled", CH_IN_CANCEL},      {"deadline_exceeded", CH_IN_DEADLINE},
                {"internal_error", CH_IN_BROKEN}, {"store_error", CH_IN_LOST},
-               {"model_error", CH_IN_FAILED},    {"context_overflow", CH_IN_FAILED}};
+               {"model_error", CH_IN_FAILED},    {"context_overflow", CH_IN_FAILED},
+               {"refused", CH_IN_FAILED}}; /* a refused reply is not in the journal */
 
 static const struct outside *outside_of(struct ch_sv reason) {
     for (size_t i = 0; i < CH_LEN(outside); i++)
@@ -330,13 +332,14 @@ static void feed_compaction(struct replaying *r, const struct ch_json *v) {
 /* If an external event ended the run, feed the event again. */
 static void feed_end(struct replaying *r, struct ch_sv reason) {
     const struct outside *o = outside_of(reason);
-    bool overflow = ch_sv_is(reason, "context_overflow");
+    enum ch_error_class cls = ch_sv_is(reason, "context_overflow") ? CH_ERR_OVERFLOW
+                              : ch_sv_is(reason, "refused")        ? CH_ERR_REFUSED
+                                                                   : CH_ERR_SERVER;
 
     if (!o || ch_run_over(&r->m))
         return;
     r->m.limits.models = 1; /* the other models of the chain had been tried */
-    replay_feed(
-        r, &(struct ch_input){.kind = o->kind, .cls = overflow ? CH_ERR_OVERFLOW : CH_ERR_SERVER});
+    replay_feed(r, &(struct ch_input){.kind = o->kind, .cls = cls});
 }
 
 /* --- comparison --------------------------------------------------------------------- */
@@ -375,7 +378,7 @@ static void replay_compare(struct replaying *r, const struct ch_json *v) {
     r->m.tool_calls = (unsigned)ch_json_int(ch_json_get(v, "tool_calls"), 0);
     r->m.errors = (unsigned)ch_json_int(ch_json_get(v, "errors"), 0);
     r->m.reason = CH_REASON_NONE;
-    for (enum ch_run_state s = CH_RUN_OBSERVE; s <= CH_RUN_ERROR; s++)
+    for (enum ch_run_state s = CH_RUN_OBSERVE; s <= CH_RUN_DECLINED; s++)
         if (ch_sv_is(state, ch_run_state_name(s)))
             r->m.state = s;
 }

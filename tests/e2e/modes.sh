@@ -75,7 +75,7 @@ rules:
   - { say: '{"analysis":"a","action":"refuse","plan":[],"estimated_steps":0,"can_parallelize":[],"reason":"No tool can do that."}' }
 YAML
 chela run --model scripted/exits.yaml --mode plan "tidy up"
-exits "an unclear request" 0
+exits "an unclear request" 6
 check "an unclear request: the question is the answer" grep -qx 'What is to be tidied up?' "$out"
 chela run --model scripted/exits.yaml --mode plan --output jsonl "fly to the moon"
 holds "a request that cannot be met" '.[-1].reason == "refused" and .[-1].text == "No tool can do that."'
@@ -91,9 +91,10 @@ rules:
   - { when: { user: "plan was carried out" }, say: "{{result.calculate}}" }
 YAML
 chela run --model scripted/wrong.yaml --mode plan --output jsonl "a number"
-exits "a wrong result" 0
+exits "a wrong result: a person has to decide" 6
 holds "a wrong result: three more tries, then a question" \
-    '([.[] | select(.type == "reflection") | .action] == ["retry_step","retry_step","retry_step","escalate"]) and .[-1].text == "Which number?"'
+    '([.[] | select(.type == "reflection") | .action] == ["retry_step","retry_step","retry_step","escalate"]) and .[-1].text == "Which number?" and
+        .[-1].status == "declined" and .[-1].reason == "escalated"'
 holds "a wrong result: the judge was overruled" '[.[] | select(.type == "reflection") | .proposed] | unique == ["accept"]'
 holds "a wrong result: the step is done again, and what depends on it" \
     '[.[] | select(.type == "tool_call" and .name == "calculate") | .id] | .[2:4] == ["plan_1_s1_r1","plan_1_s2_r1"]'
@@ -132,7 +133,7 @@ holds "a journal without modes: the plan is carried out" '.[0].mode == "plan" an
 chela run --model scripted/plan.yaml --mode plan --review-plan --approve auto --output jsonl "2+2 times 3"
 exits "a plan that nobody need agree to" 0
 chela run --model scripted/plan.yaml --mode plan --review-plan --approve deny --output jsonl "2+2 times 3"
-exits "plans that nobody wants" 0
+exits "plans that nobody wants" 6
 holds "plans that nobody wants: three, then a question" \
     '([.[] | select(.type == "model_request") | .role] == ["planner","planner","planner"]) and (.[-1].text | test("^No plan was accepted"))'
 
@@ -185,7 +186,8 @@ for request in vague invented; do
         '(.[-1].text | test("What exactly")) and ([.[] | select(.type == "tool_call")] | length == 0)'
 done
 chela run --model scripted/route.yaml --mode route --output jsonl "something"
-holds "the router's own question" '.[-1].text == "Which file?" and .[-1].reason == "task_completed"'
+holds "the router's own question" '.[-1].text == "Which file?" and .[-1].status == "declined" and .[-1].reason == "clarification"'
+exits "the router's own question" 6
 plays_again "a request that was routed" route.yaml r1 --mode route "complex"
 chela run --model scripted/route.yaml --mode route --output jsonl "evil"
 holds "the router refuses" '.[-1].text == "That must not be done." and .[-1].reason == "refused"'

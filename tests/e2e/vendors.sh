@@ -102,9 +102,9 @@ else
     skip "unknown parameters of tools of others" "python3 is not installed"
 fi
 
-# A refusal is no failure, but the person is told.
+# A refusal is no failure, but the person is told, and a script can see it.
 play openai refusal -q
-exits "a refusal" 0
+exits "a refusal" 6
 check "a refusal is reported, even with -q" grep -q '^chela: refused' "$err"
 # Pictures, sound and sources: a reply without words is an answer, and is paid for once.
 png='iVBORw0KGgo='

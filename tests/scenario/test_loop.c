@@ -138,7 +138,7 @@ static const struct {
      "error/model_error",
      3,
      0},
-    {"refusal", {{.body = A_BEGIN A_TEXT(0, "no") A_END("refusal")}}, "done/refused", 1, 0},
+    {"refusal", {{.body = A_BEGIN A_TEXT(0, "no") A_END("refusal")}}, "declined/refused", 1, 0},
     {"length", {{.body = A_BEGIN A_TEXT(0, "and so") A_END("max_tokens")}}, "done/length", 1, 0},
     {"empty, nudged",
      {{.body = A_BEGIN A_END("end_turn")}, {.body = A_SAY("ok")}},

@@ -94,7 +94,7 @@ static const struct {
      CHELA_OUTPUT_BY_PROMPT,
      {{.body = A_BEGIN A_TEXT(0, "no") A_END("refusal")}},
      1,
-     "done/refused",
+     "declined/refused",
      "no"},
 };
 

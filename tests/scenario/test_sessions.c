@@ -341,7 +341,7 @@ static void test_states_that_cannot_be(void **state) {
     stage_close(&st);
     assert_int_equal(chela_store_export(store, "a", keep_line, &lines, NULL), 0);
     chela_store_close(store);
-    for (int i = 0; i < (int)CH_LEN(statuses) * (CH_RUN_ERROR + 1); i++) {
+    for (int i = 0; i < (int)CH_LEN(statuses) * (CH_RUN_DECLINED + 1); i++) {
         CH_BUF_AUTO text = {0};
         size_t n = i % 2 ? 3 : 1; /* with calls that are open, and without */
         ch_buf_add(&text, lines.text.p, lines.ends[n]);

@@ -157,12 +157,13 @@ class Stream:
 
     def error(self, kind):
         overloaded = kind == "overloaded"
-        message = "Overloaded" if overloaded else "a field is wrong"
+        blocked = kind == "blocked"
+        message = "Overloaded" if overloaded else "Output blocked by content filtering policy" if blocked else "a field is wrong"
         if ANTHROPIC:
             return self.add(event("error", {"type": "error", "error": {"type": "overloaded_error" if overloaded else "invalid_request_error", "message": message}}))
         if RESPONSES:
             return self.add(respond("response.failed", response={"id": "r1", "status": "failed", "output": [], "error": {
-                "code": "server_is_overloaded" if overloaded else "invalid_prompt", "message": message}}))
+                "code": "server_is_overloaded" if overloaded else "content_filter" if blocked else "invalid_image", "message": message}}))
         if BEDROCK:
             name = "serviceUnavailableException" if overloaded else "validationException"
             return self.add(frame([(":exception-type", name), (":content-type", "application/json"), (":message-type", "exception")], json.dumps({"message": message}).encode()))
@@ -233,6 +234,7 @@ def row(name, replies, status=0, reason="task_completed", requests=1, results=""
     ROWS.append("\t".join(str(x) for x in (name, flags, status, reason, requests, results or "-", text, line)))
 
 
+REFUSED = {"status": 6, "reason": "refused", "text": ".", "line": "refused"}
 FAILS = {"status": 1, "reason": "model_error", "text": "^", "line": "."}
 WORDS = Stream().text("one ", "two ", "three ")
 CALL = ("calculate", '{"expression":"1+1"}')
@@ -265,8 +267,15 @@ row("empty", [reply(Stream().end())], requests=2, text="^fine$")
 row("blank", [reply(Stream().text("  \n").end())], requests=2, text="^fine$")
 row("reasoning-only", [reply(Stream().think("Hm.").end())], requests=2, text="^fine$")
 row("length-without-text", [reply(Stream().think("Hm.").end("length"))], requests=2, text="^fine$")
-row("refusal", [reply(Stream().text("No.").end("refusal"))], reason="refused", text=".")
-row("refusal-of-nothing", [reply(Stream().end("refusal"))], reason="refused", text="^")
+row("refusal", [reply(Stream().text("No.").end("refusal"))], **REFUSED)
+row("refusal-of-nothing", [reply(Stream().end("refusal"))], **{**REFUSED, "text": "^"})
+row("refusal-after-text", [reply(Stream().text("one ", "two ").end("refusal"))], **{**REFUSED, "text": "^one two "})
+row("blocked-after-text", [reply(Stream().text("one ", "two ").error("blocked"))], **{**REFUSED, "text": "^one two "})
+if GEMINI:
+    row("blocked-prompt", [reply(event(None, {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}, "modelVersion": "m"}))], **{**REFUSED, "text": "^"})
+else:
+    body = {"type": "error", "error": {"type": "invalid_request_error", "message": "Output blocked by content filtering policy"}}
+    row("blocked-prompt", [reply(json.dumps(body).encode(), "application/json", status=400)], **{**REFUSED, "text": "^"})
 row("unknown-stop", [reply(Stream().text("whole").end("sunset"))], text="^whole$")
 
 # --- calls
@@ -288,7 +297,7 @@ row("stop-without-call", [reply(Stream().text("whole").end("tool_use"))], text="
 # --- errors
 row("error-in-stream", [reply(Stream().error("overloaded"))], requests=2, text="^fine$")
 row("refused-in-stream", [reply(Stream().error("invalid"))], **{**FAILS, "line": "a field is wrong"})
-row("error-after-text", [reply(Stream().text("one ").error("overloaded"))], **{**FAILS, "line": "[Oo]verloaded"})
+row("error-after-text", [reply(Stream().text("one ", "two ").error("overloaded"))], **{**FAILS, "line": "[Oo]verloaded", "text": "^one two "})
 row("refused-after-text", [reply(Stream().text("one ").error("invalid"))], **{**FAILS, "line": "a field is wrong"})
 row("error-after-call", [reply(Stream().call(*CALL).error("overloaded"))], requests=2, text="^fine$")
 row("refused-in-loop", [reply(Stream().call(*CALL).end()), failure(400)], **{**FAILS, "requests": 2, "results": "o"})

@@ -640,7 +640,7 @@ static enum ch_replay_status journal_replay_status_of(struct ch_sv word) {
 }
 
 static enum ch_run_state state_of(struct ch_sv word) {
-    for (enum ch_run_state s = CH_RUN_OBSERVE; s <= CH_RUN_ERROR; s++)
+    for (enum ch_run_state s = CH_RUN_OBSERVE; s <= CH_RUN_DECLINED; s++)
         if (ch_sv_is(word, ch_run_state_name(s)))
             return s;
     return CH_RUN_OBSERVE;

@@ -8,6 +8,8 @@
  *      |               |                                REFLECT
  *      `- follow-up ---+--- reply without calls --> DONE    |
  *                      |                                    |
+ *                      |--- refused, or a question to a person --> DECLINED
+ *                      |                                    |
  *   any --- cancel, deadline, limit, failure ---> ERROR <---'
  *   any --- taken over by a person ---> DONE
  *
@@ -51,6 +53,11 @@ enum ch_run_status ch_reason_status(enum ch_reason r) {
 #undef STATUS
     };
     return statuses[r];
+}
+
+bool ch_reason_answers(enum ch_reason r) {
+    enum ch_run_status status = ch_reason_status(r);
+    return status == CH_STATUS_DONE || (status == CH_STATUS_DECLINED && r != CH_REASON_REFUSED);
 }
 
 const char *ch_run_status_name(enum ch_run_status s) {
@@ -104,7 +111,10 @@ void ch_run_restore(struct ch_run *r, const struct ch_run *stored, bool waits, b
 
 static enum ch_do run_finish(struct ch_run *r, enum ch_reason reason) {
     r->reason = reason;
-    enter(r, ch_reason_status(reason) == CH_STATUS_DONE ? CH_RUN_DONE : CH_RUN_ERROR);
+    enum ch_run_status status = ch_reason_status(reason);
+    enter(r, status == CH_STATUS_DONE       ? CH_RUN_DONE
+             : status == CH_STATUS_DECLINED ? CH_RUN_DECLINED
+                                            : CH_RUN_ERROR);
     return CH_DO_FINISH;
 }
 
@@ -245,8 +255,9 @@ static enum ch_do on_failed(struct ch_run *r, const struct ch_input *in) {
     }
     if (r->closing != CH_REASON_NONE)
         return run_finish(r, r->closing);
-    return run_finish(r, in->cls == CH_ERR_OVERFLOW ? CH_REASON_CONTEXT_OVERFLOW
-                                                    : CH_REASON_MODEL_ERROR);
+    return run_finish(r, in->cls == CH_ERR_OVERFLOW  ? CH_REASON_CONTEXT_OVERFLOW
+                         : in->cls == CH_ERR_REFUSED ? CH_REASON_REFUSED
+                                                     : CH_REASON_MODEL_ERROR);
 }
 
 static enum ch_do on_compacted(struct ch_run *r, const struct ch_input *in) {
@@ -413,6 +424,7 @@ enum ch_do ch_run_step(struct ch_run *r, const struct ch_input *in) {
     case CH_RUN_REFLECT:
     case CH_RUN_DONE:
     case CH_RUN_ERROR:
+    case CH_RUN_DECLINED:
         break;
     }
     CH_UNREACHABLE();

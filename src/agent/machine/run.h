@@ -14,7 +14,9 @@
 #include "agent/machine/loop_detector.h"
 #include "model/codec/codec.h"
 
-#define CH_RUN_STATES(X) X(OBSERVE) X(THINK) X(ACT) X(REFLECT) X(WAITING) X(DONE) X(ERROR)
+#define CH_RUN_STATES(X)                                       \
+    X(OBSERVE) X(THINK) X(ACT) X(REFLECT) X(WAITING) X(DONE)   \
+    X(ERROR) X(DECLINED)
 
 enum ch_run_state {
 #define CH_RUN_STATE_ENUM(name) CH_RUN_##name = CHELA_STATE_##name,
@@ -26,7 +28,7 @@ enum ch_run_state {
 #define CH_REASONS(X)             \
     X(NONE, RUNNING)              \
     X(COMPLETED, DONE)            \
-    X(REFUSED, DONE)              \
+    X(REFUSED, DECLINED)          \
     X(LENGTH, DONE)               \
     X(MAX_TURNS, STOPPED)         \
     X(MAX_TOOL_CALLS, STOPPED)    \
@@ -44,7 +46,9 @@ enum ch_run_state {
     X(CLIENT_TOOL, PAUSED)        \
     X(HUMAN, PAUSED)              \
     X(INTERRUPTED, PAUSED)        \
-    X(TIMER, PAUSED)
+    X(TIMER, PAUSED)              \
+    X(ESCALATED, DECLINED)        \
+    X(CLARIFICATION, DECLINED)
 
 enum ch_reason {
 #define CH_REASON_ENUM(name, status) CH_REASON_##name = CHELA_REASON_##name,
@@ -58,13 +62,16 @@ enum ch_run_status {
     CH_STATUS_STOPPED = CHELA_STATUS_STOPPED,
     CH_STATUS_ERROR = CHELA_STATUS_ERROR,
     CH_STATUS_CANCELLED = CHELA_STATUS_CANCELLED,
-    CH_STATUS_PAUSED = CHELA_STATUS_PAUSED
+    CH_STATUS_PAUSED = CHELA_STATUS_PAUSED,
+    CH_STATUS_DECLINED = CHELA_STATUS_DECLINED
 };
 
 const char *ch_run_state_name(enum ch_run_state s); /* "OBSERVE" */
 const char *ch_reason_name(enum ch_reason r);       /* "task_completed" */
 enum ch_reason ch_reason_of(struct ch_sv name);       /* NONE: unknown name */
 enum ch_run_status ch_reason_status(enum ch_reason r);
+/* True: the run ended with an answer of the agent, which may be a question back. */
+bool ch_reason_answers(enum ch_reason r);
 const char *ch_run_status_name(enum ch_run_status s); /* "done" */
 
 struct ch_run_limits { /* defaults applied; negative: no limit */
@@ -225,7 +232,7 @@ static inline uint64_t ch_run_next_seq(struct ch_run *r) {
 enum ch_do ch_run_step(struct ch_run *r, const struct ch_input *in);
 
 static inline bool ch_run_over(const struct ch_run *r) {
-    return r->state == CH_RUN_DONE || r->state == CH_RUN_ERROR;
+    return r->state == CH_RUN_DONE || r->state == CH_RUN_ERROR || r->state == CH_RUN_DECLINED;
 }
 
 /* Tool calls that max_tool_calls still allows; SIZE_MAX: no limit. */

@@ -595,6 +595,19 @@ static bool leave_reasoning(chela_run *run, const struct ch_reply *r) {
     return true;
 }
 
+/* The text of a reply in progress that the host has seen becomes the answer. False: there is
+ * none. */
+static bool answer_with_seen(chela_run *run, const struct ch_msg *reply, struct ch_buf *text) {
+    for (uint32_t i = 0; reply && i < reply->nblocks; i++)
+        if (reply->blocks[i].type == CH_BLOCK_TEXT)
+            ch_buf_add_sv(text, reply->blocks[i].text);
+    text->n = ch_utf8_cut(ch_buf_sv(text), text->n - CH_MIN(text->n, run->turn->unseen)).n;
+    if (ch_sv_trim(ch_buf_sv(text)).n == 0)
+        return false;
+    ch_run_outcome_text(run, ch_buf_sv(text));
+    return true;
+}
+
 static void on_failure(chela_run *run, const struct ch_reply *r) {
     ch_run_outcome_error(run, "%s: %.*s%s", run->target->spec,
                          CH_SV_FMT(r->error.message), advice(r->error.cls));
@@ -605,9 +618,12 @@ static void on_failure(chela_run *run, const struct ch_reply *r) {
     bool mended = ask_for_less(run, r) || leave_reasoning(run, r);
     if (run->dead)
         return;
+    CH_BUF_AUTO seen = {0};
     bool shown = run->turn->output_shown && !run->turn->may_redo;
     double cost = account(run, &r->usage);
     ch_request_record_failure(recorder(run), role_of(run), r, ch_sv_str(ch_run_error(run)), cost);
+    if (shown && !run->session->agent->output) /* no retry follows */
+        answer_with_seen(run, r->msg, &seen);
     ch_driver_step(run, &(struct ch_input){.kind = CH_IN_FAILED,
                                            .usage = r->usage,
                                            .cost = cost,
@@ -745,13 +761,8 @@ bool ch_think_in_flight(const chela_run *run) {
 static void keep_seen(chela_run *run) {
     CH_BUF_AUTO text = {0};
     const struct ch_msg *reply = run->turn->decoder->reply.msg;
-    for (uint32_t i = 0; reply && i < reply->nblocks; i++)
-        if (reply->blocks[i].type == CH_BLOCK_TEXT)
-            ch_buf_add_sv(&text, reply->blocks[i].text);
-    text.n = ch_utf8_cut(ch_buf_sv(&text), text.n - CH_MIN(text.n, run->turn->unseen)).n;
-    if (ch_sv_trim(ch_buf_sv(&text)).n == 0)
+    if (!answer_with_seen(run, reply, &text))
         return;
-    ch_run_outcome_text(run, ch_buf_sv(&text));
     CH_BUF_LIT(&text, INTERRUPTED);
     struct ch_block block = {.type = CH_BLOCK_TEXT, .text = ch_buf_sv(&text)};
     struct ch_msg *m = ch_msg_like(reply, CH_MSG_ASSISTANT, &block, 1);

@@ -696,7 +696,7 @@ char *chela_ask(chela_agent *agent, const char *text, struct chela_error *err) {
     char *answer = NULL;
     if (rc < 0)
         ch_fail(err, rc, "the run did not end: %s", chela_error_text(rc));
-    else if (chela_run_status(run) == CHELA_STATUS_DONE)
+    else if (ch_reason_answers(run->m.reason) && !run->dead)
         answer = ch_strndup(ch_buf_str(&run->text), run->text.n);
     else
         ch_fail(err, code_of(run), "%s: %s", chela_reason_name(chela_run_reason(run)),

@@ -15,6 +15,8 @@ const struct ch_exit_help ch_exit_help[] = {
     {"3", "A limit stopped the run; the reason is printed."},
     {"4", "The run was cancelled."},
     {"5", "The run is paused and waits for an approval, an answer or a result."},
+    {"6", "The run was declined: refused by the model or by its service's filter, handed back to a "
+          "person, or answered by a question back; the reason is printed."},
     {NULL, NULL},
 };
 

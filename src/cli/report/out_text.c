@@ -395,9 +395,7 @@ static void stopped(struct ch_console *c, const struct chela_event *end) {
 }
 
 static void out_text_done(struct ch_console *c, const struct chela_event *end) {
-    if (end->end.reason == CHELA_REASON_REFUSED)
-        ch_console_error(c, "refused: the model declined to answer");
-    else if (end->end.reason == CHELA_REASON_LENGTH)
+    if (end->end.reason == CHELA_REASON_LENGTH)
         ch_console_note(c, "the answer was cut at the output limit (--max-output-tokens)");
     char cost[40] = "cost unknown";
     if (end->end.usage.cost_usd >= 0)
@@ -408,10 +406,24 @@ static void out_text_done(struct ch_console *c, const struct chela_event *end) {
                        (long long)end->end.usage.output, cost);
 }
 
+/* The answer of the other reasons is a question: it says what is missing. */
+static void out_text_declined(struct ch_console *c, const struct chela_event *end) {
+    if (end->end.reason == CHELA_REASON_ESCALATED)
+        ch_console_error(c, "escalated: a person has to decide how to go on");
+    else if (end->end.reason == CHELA_REASON_CLARIFICATION)
+        ch_console_error(c, "clarification: the answer is a question back");
+    else if (end->end.error.n)
+        ch_console_error(c, "refused: the service blocked the request: %.*s", STR(end->end.error));
+    else
+        ch_console_error(c, "refused: the model declined to answer");
+}
+
 void ch_text_outcome(struct ch_console *c, const struct chela_event *end) {
     enum chela_status status = end->end.status;
     if (status == CHELA_STATUS_DONE)
         out_text_done(c, end);
+    else if (status == CHELA_STATUS_DECLINED)
+        out_text_declined(c, end);
     else if (status == CHELA_STATUS_STOPPED)
         stopped(c, end);
     else if (status == CHELA_STATUS_CANCELLED)
@@ -433,6 +445,8 @@ int ch_text_exit(enum chela_status status) {
         return CH_EXIT_CANCELLED;
     case CHELA_STATUS_PAUSED:
         return CH_EXIT_PAUSED;
+    case CHELA_STATUS_DECLINED:
+        return CH_EXIT_DECLINED;
     case CHELA_STATUS_RUNNING:
     case CHELA_STATUS_ERROR:
         break;

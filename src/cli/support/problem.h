@@ -14,6 +14,7 @@ enum ch_exit {
     CH_EXIT_STOPPED = 3,
     CH_EXIT_CANCELLED = 4,
     CH_EXIT_PAUSED = 5,
+    CH_EXIT_DECLINED = 6,
 };
 
 /* Keeps the first problem, because later ones are usually consequences. Returns code. */

@@ -55,7 +55,9 @@ struct ch_completion_failure ch_completion_failure_of(const struct ch_completion
     const char *reason = chela_reason_name(end->end.reason);
     if (end->end.reason == CHELA_REASON_CONTEXT_OVERFLOW)
         return (struct ch_completion_failure){400, "context_length_exceeded", 0};
-    if (end->end.reason != CHELA_REASON_MODEL_ERROR || !f)
+    bool model = end->end.reason == CHELA_REASON_MODEL_ERROR ||
+                 end->end.reason == CHELA_REASON_REFUSED;
+    if (!model || !f)
         return (struct ch_completion_failure){502, reason, 0};
     if (f->cls == CH_ERR_RATE_LIMIT)
         return (struct ch_completion_failure){429, "rate_limit_exceeded", f->retry_after_ms};
@@ -130,7 +132,9 @@ static void completion_follow_reply(struct ch_completion *r, const struct chela_
 }
 
 bool ch_completion_failed(const struct chela_event *end) {
-    return end->end.status == CHELA_STATUS_ERROR || end->end.status == CHELA_STATUS_CANCELLED;
+    bool blocked = end->end.reason == CHELA_REASON_REFUSED && end->end.error.n > 0;
+    return blocked || end->end.status == CHELA_STATUS_ERROR ||
+           end->end.status == CHELA_STATUS_CANCELLED;
 }
 
 /* Responds at RUN_END. An answer that does not fit its schema because the token limit cut it is

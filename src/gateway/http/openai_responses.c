@@ -474,7 +474,9 @@ static void openai_response_on_end(struct ch_completion *completion, const struc
     CH_BUF_AUTO out = {0}, type = {0};
     struct ch_jw w = ch_jw(&out);
     const char *status = openai_response_status_of(ev);
-    bool silent = !r->has_text && ev->end.text.n && ev->end.status == CHELA_STATUS_DONE;
+    bool answered =
+        ev->end.status == CHELA_STATUS_DONE || ev->end.status == CHELA_STATUS_DECLINED;
+    bool silent = !r->has_text && ev->end.text.n && answered;
     if (silent)
         openai_response_add_text(r, ev->end.text);
     r->cut = strcmp(status, "completed") != 0;

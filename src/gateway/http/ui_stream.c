@@ -312,14 +312,15 @@ static const char *ui_stream_finish_reason(const struct chela_event *ev) {
         return "content-filter";
     if (ev->end.reason == CHELA_REASON_LENGTH)
         return "length";
-    if (ev->end.status == CHELA_STATUS_DONE)
+    if (ev->end.status == CHELA_STATUS_DONE || ev->end.status == CHELA_STATUS_DECLINED)
         return "stop";
     return ev->end.status == CHELA_STATUS_ERROR ? "error" : "other";
 }
 
 static void ui_stream_on_end(struct ch_ui_stream *t, const struct chela_event *ev) {
     CH_BUF_AUTO error = {0}, out = {0};
-    bool well = ev->end.status == CHELA_STATUS_DONE || ev->end.status == CHELA_STATUS_PAUSED;
+    bool well = ev->end.status == CHELA_STATUS_DONE || ev->end.status == CHELA_STATUS_PAUSED ||
+                ev->end.status == CHELA_STATUS_DECLINED;
     close_parts(t);
     if (ev->end.status == CHELA_STATUS_CANCELLED) {
         send_plain_chunk(t, "abort");

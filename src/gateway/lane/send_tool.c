@@ -74,7 +74,7 @@ static void send_on_event(struct ch_lane_watcher *w, const struct chela_event *e
     chela_call *call = s->call;
     if (ev->type != CHELA_EV_RUN_END)
         return;
-    if (ev->end.status != CHELA_STATUS_DONE) {
+    if (!ch_reason_answers((enum ch_reason)ev->end.reason)) {
         CH_BUF_AUTO why = {0};
         ch_buf_addf(&why, "The other session did not reply: %s.",
                     chela_reason_name(ev->end.reason));

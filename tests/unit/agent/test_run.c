@@ -34,6 +34,7 @@
 #define ACTING CH_DO_CALL_TOOLS, CH_RUN_ACT, CH_REASON_NONE
 #define DONE(r) CH_DO_FINISH, CH_RUN_DONE, CH_REASON_##r
 #define ENDED(r) CH_DO_FINISH, CH_RUN_ERROR, CH_REASON_##r
+#define DECLINED(r) CH_DO_FINISH, CH_RUN_DECLINED, CH_REASON_##r
 #define LATE(st, r) CH_DO_NOTHING, CH_RUN_##st, CH_REASON_##r
 
 struct step {
@@ -99,7 +100,22 @@ static const struct story {
      {0},
      {{START, THINKING},
       {{.kind = CH_IN_REPLY, .stop = CH_STOP_REFUSAL, .calls = 3, .has_text = true},
-       DONE(REFUSED)}}},
+       DECLINED(REFUSED)}}},
+    {"a prompt that the service's filter blocks is declined, and no other model is asked",
+     {.retries = 2, .models = 2, .max_errors = 3},
+     {{START, THINKING}, {FAIL(CH_ERR_REFUSED, false), DECLINED(REFUSED)}}},
+    {"a filter that stops a reply in the middle",
+     {.retries = 2},
+     {{START, THINKING},
+      {{.kind = CH_IN_FAILED, .cls = CH_ERR_REFUSED, .output_shown = true}, DECLINED(REFUSED)}}},
+    {"a question to a person ends it",
+     {0},
+     {{START, THINKING},
+      {{.kind = CH_IN_DECIDED, .reason = CH_REASON_ESCALATED}, DECLINED(ESCALATED)}}},
+    {"a question back ends it",
+     {0},
+     {{START, THINKING},
+      {{.kind = CH_IN_DECIDED, .reason = CH_REASON_CLARIFICATION}, DECLINED(CLARIFICATION)}}},
     {"cut by length with text",
      {0},
      {{START, THINKING}, {STOPPED(CH_STOP_LENGTH, true), DONE(LENGTH)}}},

@@ -64,7 +64,7 @@ static void act_on(chela_run *run, const struct ch_reflection *j,
         break;
     case CH_REFLECT_ESCALATE:
         ch_mode_say(run, ch_sv_str(j->question), "This did not work out. How shall I go on?",
-                    CH_REASON_COMPLETED);
+                    CH_REASON_ESCALATED);
         return;
     }
     if (!run->dead)
@@ -97,7 +97,7 @@ static void judging_tell(chela_run *run, const struct ch_reflection *j,
     CH_BUF_AUTO text = {0};
     if (d->action == CH_REFLECT_ESCALATE) {
         ch_mode_say(run, ch_sv_str(j->question), "This did not work out. How shall I go on?",
-                    CH_REASON_COMPLETED);
+                    CH_REASON_ESCALATED);
         return;
     }
     if (d->action == CH_REFLECT_ACCEPT && d->warn)

@@ -249,7 +249,7 @@ static bool mode_take_turn(chela_run *run) {
     struct ch_mode_state *k = ch_mode_state(run);
     const struct ch_plan_progress *r = &k->round;
     if (r->refusals >= CH_LIMIT_PLANS) {
-        ch_mode_say(run, CH_SV(""), unwanted_text, CH_REASON_COMPLETED);
+        ch_mode_say(run, CH_SV(""), unwanted_text, CH_REASON_CLARIFICATION);
         return true;
     }
     if (!r->planned && k->mode == &ch_route_feature && !k->plans) {

@@ -109,7 +109,7 @@ static void on_planner(const struct ch_role_answer *a, void *user) {
         return;
     if (ch_sv_is(action, "clarify"))
         ch_mode_say(run, ch_json_get_str(a->v, "question"), "What exactly is wanted?",
-                    CH_REASON_COMPLETED);
+                    CH_REASON_CLARIFICATION);
     else if (ch_sv_is(action, "refuse"))
         ch_mode_say(run, ch_json_get_str(a->v, "reason"), "This cannot be done here.",
                     CH_REASON_REFUSED);

@@ -87,10 +87,8 @@ static void route(chela_run *run, const struct ch_json *v) {
     bool planner = ch_sv_is(name, PLANNER) && !(t && ch_mode_offers(run, t));
     struct ch_sv action = ch_json_get_str(v, "action");
     struct ch_sv asks = ch_json_get_str(v, "question");
-    if (!action.n && !asks.n) /* without both, the reason is all there is */
-        asks = ch_json_get_str(v, "reasoning");
     if (!sure || (action.n && !ch_sv_is(action, "route"))) {
-        ch_mode_say(run, asks, unclear, CH_REASON_COMPLETED);
+        ch_mode_say(run, asks, unclear, CH_REASON_CLARIFICATION);
     } else if (planner) {
         ch_mode_state(run)->plans = true;
         ch_feature_turn_next(run);
@@ -99,7 +97,7 @@ static void route(chela_run *run, const struct ch_json *v) {
     } else if (agent_named(run, name)) {
         plan_one_step(run, v, CH_SV(CH_REACT_TOOL), name);
     } else { /* no target, or a name that the router invented */
-        ch_mode_say(run, asks, unclear, CH_REASON_COMPLETED);
+        ch_mode_say(run, asks, unclear, CH_REASON_CLARIFICATION);
     }
 }
 

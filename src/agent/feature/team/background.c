@@ -104,7 +104,7 @@ static void background_end(struct ch_background *b, enum ch_reason reason, struc
                            struct ch_sv error) {
     chela_session *s = b->above, *own = CH_TAKE(b->session);
     struct ch_sv answer = ch_utf8_cut(text, CH_LIMIT_ROLE_RESULT);
-    bool done = ch_reason_status(reason) == CH_STATUS_DONE;
+    bool done = ch_reason_answers(reason);
     CH_BUF_AUTO notice = {0};
     b->ended = true;
     b->reason = reason;

@@ -64,7 +64,7 @@ static void write_details(const struct ch_child_run *c, const struct ending *e) 
 static void conclude(struct ch_child_run *c, const struct ending *e) {
     chela_call *call = c->call;
     enum ch_run_status status = ch_reason_status(e->reason);
-    if (status == CH_STATUS_DONE && e->reason != CH_REASON_REFUSED) {
+    if (ch_reason_answers(e->reason)) {
         chela_result_text(call, e->text.p, e->text.n);
     } else {
         bool agent = c->kind->level;

@@ -59,7 +59,7 @@ const en = {
   "end.turns": "{0} turns", "end.turn": "1 turn", "end.calls": "{0} tool calls", "end.call": "1 tool call",
   "end.tokens": "{0} tokens in, {1} out",
   "status.running": "running", "status.paused": "waiting for you", "status.idle": "idle", "status.done": "done", "status.error": "failed", "status.parked": "parked",
-  "status.stopped": "stopped", "status.cancelled": "cancelled", "status.new": "new", "status.interrupted": "interrupted", "status.gone": "deleted",
+  "status.stopped": "stopped", "status.cancelled": "cancelled", "status.new": "new", "status.interrupted": "interrupted", "status.gone": "deleted", "status.declined": "declined",
   "time.none": "No run in this session yet.", "time.model": "model", "time.tool": "tool", "time.wait": "wait", "time.rewrite": "compaction", "time.earlier": "Show earlier runs",
   "time.run": "Run {0}", "time.short": "waiting times are not drawn to scale", "time.context": "Context over the turns", "time.context.about": "Tokens of each model call of this session: {0} calls, at most {1}, last {2}.",
   "log.none": "Events appear here as they happen.", "log.filter": "Filter events", "log.clear": "Clear", "log.deltas": "Show deltas", "log.count": "{0} events", "log.link": "Copy link", "log.forgotten": "The gateway does not remember this event any more. The timeline shows the run.",

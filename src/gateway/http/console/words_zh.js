@@ -58,7 +58,7 @@ export const words = {
   "end.turns": "{0} 轮", "end.turn": "1 轮", "end.calls": "{0} 次工具调用", "end.call": "1 次工具调用",
   "end.tokens": "输入 {0} 词元，输出 {1} 词元",
   "status.running": "运行中", "status.paused": "等你决定", "status.idle": "空闲", "status.done": "完成", "status.error": "失败", "status.parked": "已搁置",
-  "status.stopped": "已停止", "status.cancelled": "已取消", "status.new": "新", "status.interrupted": "被中断", "status.gone": "已删除",
+  "status.stopped": "已停止", "status.cancelled": "已取消", "status.new": "新", "status.interrupted": "被中断", "status.gone": "已删除", "status.declined": "未受理",
   "reason.error": "出错", "reason.model_error": "模型出错", "reason.max_turns": "达到轮数上限", "reason.max_tool_calls": "达到工具调用上限", "reason.token_budget": "词元预算用尽", "reason.cost_budget": "费用预算用尽",
   "reason.timeout": "超时", "reason.loop": "检测到循环", "reason.loop_detected": "检测到循环", "reason.refusal": "模型拒绝回答", "reason.max_errors": "连续出错过多", "reason.consecutive_errors": "连续出错过多", "reason.taken_over": "已被接管",
   "reason.approval_required": "需要批准", "reason.store_error": "存储出错", "reason.internal_error": "内部错误", "reason.length": "输出过长", "reason.cancelled": "已取消",

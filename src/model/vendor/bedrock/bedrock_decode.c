@@ -54,6 +54,7 @@ static const struct ch_stop_word stops[] = {
     {"model_context_window_exceeded", CH_STOP_LENGTH},
     {"guardrail_intervened", CH_STOP_REFUSAL},
     {"content_filtered", CH_STOP_REFUSAL},
+    {"refusal", CH_STOP_REFUSAL},
     {"malformed_tool_use", CH_STOP_ERROR},
     {"malformed_model_output", CH_STOP_ERROR},
 };

@@ -76,6 +76,9 @@ static enum ch_stop gemini_decode_stop_of(struct ch_sv raw) {
         {"3", CH_STOP_REFUSAL},
         {"RECITATION", CH_STOP_REFUSAL},
         {"4", CH_STOP_REFUSAL},
+        {"6", CH_STOP_REFUSAL}, /* 6 to 8 mean blocked content in both of Google's numberings */
+        {"7", CH_STOP_REFUSAL},
+        {"8", CH_STOP_REFUSAL},
         {"LANGUAGE", CH_STOP_REFUSAL},
         {"BLOCKLIST", CH_STOP_REFUSAL},
         {"PROHIBITED_CONTENT", CH_STOP_REFUSAL},
