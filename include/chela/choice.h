@@ -44,9 +44,9 @@ CHELA_BEGIN_DECLS
     X(CHELA_SELECTION_DEFAULT, 0, "default") /* AUTO */                                            \
     X(CHELA_SELECTION_AUTO, 1, "auto") /* up to 20 tools: ALL; up to 50: TOPK; else TWO_STAGE */   \
     X(CHELA_SELECTION_ALL, 2, "all") /* every tool */                                              \
-    X(CHELA_SELECTION_TOPK, 3, "topk") /* the tools that match the input best */                   \
-    X(CHELA_SELECTION_TWO_STAGE, 4, "two_stage") /* tools that the model picks from a list */      \
-    X(CHELA_SELECTION_SEARCH, 5, "search") /* tools that the model finds by searching */
+    X(CHELA_SELECTION_TOPK, 3, "topk") /* the tools that match the first input best */          \
+    X(CHELA_SELECTION_TWO_STAGE, 4, "two_stage") /* none; summaries name the tools */              \
+    X(CHELA_SELECTION_SEARCH, 5, "search") /* none; the model searches for tools */
 
 /* The length of the generated system prompt. */
 #define CHELA_PROMPT_STYLE_VALUES(X)                                                               \

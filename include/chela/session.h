@@ -276,7 +276,7 @@ struct chela_toolset_opts {
     /* Which tools a request describes. During a session, tools are added to the
      * description and never removed. */
     enum chela_selection selection;
-    unsigned selection_size; /* TOPK: tools that one input adds; 0: 10 */
+    unsigned selection_size; /* TOPK: tools that are described; 0: 10 */
     /* An embedding model, "provider/model", of a service with OpenAI's protocol. TOPK then
      * also compares meanings, and AUTO uses TOPK for more than 50 tools; the search in
      * notes and past turns (docs/memory.md) also compares meanings. NULL: words only. If

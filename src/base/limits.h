@@ -196,7 +196,7 @@
 #define CH_LIMIT_SELECT_QUERY (16 * CH_KB) /* text of a request that is used for selection */
 #define CH_LIMIT_SELECT_TERMS 4096        /* words of one text */
 #define CH_LIMIT_SELECT_LOAD 20           /* tools that one find_tools call returns */
-#define CH_LIMIT_SELECT_LISTED 200        /* tools summarized in the first stage of two_stage */
+#define CH_LIMIT_SELECT_SUMMARY 1800      /* bytes of tools' summaries that a request describes */
 #define CH_LIMIT_EMBED_BATCH 64           /* texts of one embedding request */
 #define CH_LIMIT_EMBED_INPUTS 2048        /* texts of one POST /v1/embeddings */
 #define CH_LIMIT_EMBED_INPUT (256 * CH_KB) /* one of these texts */

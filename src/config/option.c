@@ -291,12 +291,12 @@ const struct ch_option ch_options[] = {
      .help = "highest permission of the offered tools"},
     {CH_SCOPE_AGENT, "tools.selection", CH_CFG_CHOICE, 0, AGENT(selection),
      .words = "auto|all|topk|two_stage|search", .otherwise = "auto",
-     .help = "which tools a request describes: `all`; `topk`: the best matches for the input; "
-             "`two_stage`: those the model picks from summaries; `search`: those the model "
-             "searches for; `auto` decides by the number of tools"},
+     .help = "which tools the requests of a session describe: `all`; `topk`: the best matches for "
+             "the first input; `two_stage`: none, summaries name the tools; `search`: none, the "
+             "model searches; `auto` decides by the number of tools"},
     {CH_SCOPE_AGENT, "tools.selectionSize", CH_CFG_INT, 0, AGENT(selection_size), 1, 4096,
      .otherwise = "10",
-     .help = "tools that one input adds with `topk`"},
+     .help = "tools that `topk` describes"},
     {CH_SCOPE_AGENT, "tools.parallel", CH_CFG_INT, 0, AGENT(parallel), 1, 256, .otherwise = "8",
      .help = "tool calls of one reply that may run at the same time; with `1` the model is told "
              "to make one call at a time"},

@@ -97,7 +97,7 @@ static void store_show_write_waiting(struct ch_jw *w, const struct ch_journal_re
         if (c->approval)
             ch_jw_kcstr(w, "approval_id", c->approval);
         ch_jw_kstr(w, "id", b->id);
-        ch_jw_kstr(w, "name", b->name);
+        ch_jw_kstr(w, "name", c->approval ? ch_sv_str(c->name) : b->name);
         ch_jw_kstr(w, "arguments", c->approval ? ch_sv_str(c->arguments) : b->text);
         if (c->approval) {
             ch_jw_kcstr(w, "summary", c->summary);

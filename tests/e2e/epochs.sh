@@ -90,14 +90,14 @@ YAML
 say "call hello {}"
 ends "tools "
 
-begin "tools are selected anew for each message"
+begin "more tools than a request describes"
 { printf 'tools:\n  custom:\n'
   for n in $(seq 40); do echo "    - { name: tool$n, description: Does the thing number $n., parameters: { type: object }, command: [echo, \"$n\"], effect: read, permission: read }"; done
 } >>"$tmp/conf.yaml"
 say "tell me of thing number 7"
 say "tell me of thing number 33"
 say "and of thing number 12"
-same "tools are selected anew for each message: the service refuses nothing" 0 "$(refused)"
+same "more tools than a request describes: no epoch begins, the service refuses nothing" "0 " "$(refused) $(reasons)"
 
 begin "a rule is added"
 configure 'context: { rules: [ "Answer in verse." ] }'

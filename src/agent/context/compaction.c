@@ -8,6 +8,7 @@
 #include "agent/context/memory_flush.h"
 #include "agent/context/role_prompts.h"
 #include "agent/context/side_query.h"
+#include "agent/context/tool_choice.h"
 #include "agent/handle/run_outcome.h"
 #include "agent/handle/run.h"
 #include "agent/handle/run_origin.h"
@@ -81,6 +82,7 @@ static size_t store_rewrite(chela_run *run, enum chela_compacted strategy, size_
                                               .tokens_before = before,
                                               .tokens_after = after,
                                               .usage = *usage});
+    ch_tool_choice_renew(run->session);
     ch_epoch_rewritten(run, strategy == CHELA_COMPACTED_PRUNE ? "pruning" : "compaction");
     return after;
 }

@@ -345,7 +345,7 @@ static void context_settle(chela_run *run) {
     uint64_t tools = s->agent->registry.revision;
     look_for_changes(run);
     if (ch_run_once(run, CH_RUN_LOOKED) || c->registry_revision != tools)
-        c->flags = look_at_tools(run);
+        c->flags = (c->flags & ~READS) | look_at_tools(run); /* as the list of tools, wider only */
     c->registry_revision = tools;
     unsigned flags = c->flags | (is_small(run) ? MINIMAL : 0);
     uint64_t key = context_key_of(run, flags);

@@ -9,16 +9,16 @@
 
 #define PER_TOOL 8 /* tokens that protocols add per tool */
 
-/* Adds tools that fit the text of a message, and tools that it calls. */
-static void select_for(chela_run *run, const struct ch_msg *m) {
-    struct ch_selection *s = run->session->selection;
-    for (uint32_t i = 0; i < m->nblocks; i++) {
-        const struct ch_block *b = &m->blocks[i];
-        if (m->kind == CH_MSG_ASSISTANT && b->type == CH_BLOCK_TOOL_CALL)
-            ch_selection_offer(s, b->name);
-        else if (m->kind != CH_MSG_ASSISTANT && b->type == CH_BLOCK_TEXT)
-            ch_selection_input(s, &run->permit.policy, b->text);
+/* The text that the choice is made for: the first of the history with words, so that another
+ * process makes the same choice. */
+static struct ch_sv first_input(const struct ch_transcript *t) {
+    for (size_t i = 0; i < t->n; i++) {
+        const struct ch_msg *m = t->msgs[i];
+        for (uint32_t k = 0; k < m->nblocks && m->kind != CH_MSG_ASSISTANT; k++)
+            if (m->blocks[k].type == CH_BLOCK_TEXT && ch_sv_trim(m->blocks[k].text).n)
+                return m->blocks[k].text;
     }
+    return CH_SV("");
 }
 
 struct ch_selection *ch_tool_choice_selection(chela_session *s) {
@@ -65,25 +65,19 @@ static void warn_of_excess(chela_run *run) {
                     a->context.tools_share, so);
 }
 
-/* Adds tools for the run's input to the session's selection. A new selection is made from
- * the whole history. */
 void ch_tool_choice_select(chela_run *run) {
     chela_session *s = run->session;
-    const struct ch_transcript *t = &s->transcript;
-    if (!ch_run_once(run, CH_RUN_SELECTED))
-        return;
-    size_t i = t->n;
     bool begins = ch_selection_is_new(ch_tool_choice_selection(s));
-    if (begins) {
+    if (!ch_run_once(run, CH_RUN_SELECTED) && !begins)
+        return;
+    if (begins)
         limit_selection(run);
-        i = 0;
-    } else {
-        while (i > 0 && t->msgs[i - 1]->kind != CH_MSG_USER)
-            i--;
-        i -= i > 0;
-    }
-    for (; i < t->n; i++)
-        select_for(run, t->msgs[i]);
+    ch_selection_input(s->selection, &run->permit.policy, first_input(&s->transcript));
     if (begins)
         warn_of_excess(run);
+}
+
+void ch_tool_choice_renew(chela_session *s) {
+    ch_selection_free(CH_TAKE(s->selection));
+    s->selection_revision = 0;
 }

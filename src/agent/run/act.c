@@ -5,6 +5,7 @@
 
 #include "agent/context/context.h"
 #include "agent/context/context_budget.h"
+#include "agent/context/tool_choice.h"
 #include "agent/context/tool_embedding.h"
 #include "agent/handle/hooks.h"
 #include "agent/handle/listener.h"
@@ -25,6 +26,7 @@
 #include "agent/run/parent.h"
 #include "agent/run/takeover.h"
 #include "agent/run/think.h"
+#include "tool/call/call_by_name.h"
 #include "tool/call/delivery.h"
 
 #define LATE_MS 250 /* interval at which an overdue lease is checked again */
@@ -464,6 +466,7 @@ static void recall_calls(chela_run *run) {
 void ch_act(chela_run *run) {
     chela_session *s = run->session;
     const chela_agent *a = s->agent;
+    ch_tool_choice_select(run); /* calls of an earlier process may need call_tool */
     struct ch_batch_opts opts = {.loop = run->loop,
                                  .workers = a->rt->workers,
                                  .registry = &a->registry,
@@ -486,7 +489,7 @@ void ch_act(chela_run *run) {
                                  .window = ch_target_window(run->target),
                                  .state = &s->state,
                                  .channel = s->channel->name ? s->channel : NULL,
-                                 .finder = ch_selection_finder(s->selection),
+                                 .own = ch_selection_own(s->selection),
                                  .listener = &a->rt->listener,
                                  .ops = &ops,
                                  .user = run};
@@ -514,6 +517,7 @@ static enum ch_in what_ended_it(chela_run *run, const struct ch_batch_totals *t)
 /* Tells the loop detector the calls and their results, in the order of the calls. */
 static enum ch_loop_verdict watch(chela_run *run, const struct ch_msg *results) {
     const struct ch_registry *tools = &run->session->agent->registry;
+    const struct ch_registry *own = ch_selection_own(run->session->selection);
     struct ch_loop_detector *detector = &run->acting->detector;
     struct ch_sv last = CH_SV("");
     uint32_t at = 0;
@@ -524,8 +528,12 @@ static enum ch_loop_verdict watch(chela_run *run, const struct ch_msg *results) 
         while (at < results->nblocks && results->blocks[at].type != CH_BLOCK_TOOL_RESULT)
             at++;
         struct ch_sv result = at < results->nblocks ? results->blocks[at++].text : CH_SV("");
+        struct ch_block named;
+        if (ch_call_by_name(own, call, &run->arena, &named))
+            call = &named;
         last = call->name;
-        bool unknown = !ch_registry_find(tools, last);
+        bool unknown =
+            !ch_registry_find(tools, last) && !(own && ch_registry_find(own, last));
         ch_loop_detector_call(detector, last, call->text, result, unknown);
     }
     enum ch_loop_verdict v = ch_loop_detector_turn(detector, &run->session->agent->loop_guard,

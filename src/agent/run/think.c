@@ -48,6 +48,7 @@
 #include "model/provider/target.h"
 #include "model/provider/target_aws.h"
 #include "prompt/envelope.h"
+#include "tool/call/call_by_name.h"
 
 /* Texts that few turns have. */
 struct turn_texts {
@@ -233,9 +234,10 @@ static void choose_tools(chela_run *run, const char *only, struct ch_arena *part
                          struct ch_model_request *req) {
     const chela_agent *a = run->session->agent;
     const struct ch_policy *p = &run->permit.policy;
-    struct ch_tool_def *defs = ch_arena_alloc(parts, (a->registry.n + 2) * sizeof(*defs));
+    struct ch_tool_def *defs =
+        ch_arena_alloc(parts, (a->registry.n + CH_SELECTION_OWN + 1) * sizeof(*defs));
     size_t found =
-        only ? list_tools(run, only, defs) : ch_selection_defs(run->session->selection, p, defs);
+        only ? list_tools(run, only, defs) : ch_selection_defs(run->session->selection, defs);
     size_t n = 0;
     for (size_t i = 0; i < found; i++)
         if (!(p->always && ch_sv_is(defs[i].name, p->always)) &&
@@ -537,6 +539,10 @@ static bool emit_calls(chela_run *run, const struct ch_msg *m, unsigned *calls) 
             continue;
         ++*calls;
         bool whole = !(b->flags & (CH_F_CUT | CH_F_INVALID));
+        CH_ARENA_AUTO arena = {0};
+        struct ch_block named;
+        if (ch_call_by_name(ch_selection_own(run->session->selection), b, &arena, &named))
+            b = &named;
         struct chela_event ev = {.type = CHELA_EV_TOOL_CALL,
                                  .call = {.index = *calls - 1,
                                           .id = ch_str(b->id),

@@ -152,8 +152,11 @@ void ch_msg_free(struct ch_msg *m) {
 
 size_t ch_msg_call_index(const struct ch_msg *m, const struct ch_block *call) {
     size_t n = 0;
-    for (const struct ch_block *b = m->blocks; b < call; b++)
+    for (const struct ch_block *b = m->blocks; b < m->blocks + m->nblocks && b != call; b++) {
+        if (b->type == CH_BLOCK_TOOL_CALL && ch_sv_eq(b->id, call->id))
+            break;
         n += b->type == CH_BLOCK_TOOL_CALL;
+    }
     return n;
 }
 

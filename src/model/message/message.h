@@ -107,7 +107,7 @@ struct ch_msg *ch_msg_text(enum ch_msg_kind kind, struct ch_sv text, int64_t ts)
 static inline bool ch_result_failed(const struct ch_block *result) {
     return result->flags & (CH_F_ERROR | CH_F_DENIED);
 }
-/* The index of the call block `call` among the message's calls, from 0. */
+/* The index of the call block `call`, or of the call with its id, among the message's calls. */
 size_t ch_msg_call_index(const struct ch_msg *m, const struct ch_block *call);
 /* The first TEXT block; empty if there is none. */
 struct ch_sv ch_msg_words(const struct ch_msg *m);

@@ -480,7 +480,7 @@ int ch_builtin_add_with(struct ch_registry *r, struct ch_tool_settings *settings
             continue;
         struct chela_tool_opts opts = *t;
         /* the tools accept more argument names than the schema */
-        opts.flags |= CHELA_TOOL_FORGIVING | CH_TOOL_CLOSED | CH_TOOL_CONSTANT;
+        opts.flags |= CHELA_TOOL_FORGIVING | CH_TOOL_CLOSED | CH_TOOL_CONSTANT | CH_TOOL_LISTED;
         int rc = outside ? add_outside(r, &opts, outside, settings, err)
                          : builtin_add_one(r, &opts, err);
         if (rc < 0)

@@ -632,7 +632,7 @@ static struct ch_call_env batch_make_env(const struct ch_batch_opts *opts) {
         .spill = can_spill(opts),
         .state = opts->state,
         .channel = opts->channel,
-        .finder = opts->finder,
+        .own = opts->own,
         .policy = opts->policy,
         .approvals = opts->approvals,
         .granted = opts->granted,
@@ -873,7 +873,7 @@ static size_t fill_blocks(struct ch_block *at, const chela_call *call) {
         .span = (uint16_t)o->nmedia,
         .text = ch_buf_sv(&o->content),
         .id = call->block->id,
-        .name = call->block->name,
+        .name = call->written,
     };
     for (size_t i = 0; i < o->nmedia; i++)
         at[1 + i] = (struct ch_block){

@@ -129,8 +129,7 @@ struct ch_batch_opts {
     int64_t window;   /* context window in tokens, bounds the results; 0: unknown */
     unsigned records; /* records kept of a truncated JSON array; 0: CH_DEFAULT_RECORDS */
     bool no_spill;    /* do not save truncated results to a file */
-    /* borrowed; an additional tool that bypasses the policy (select.h); NULL: none */
-    struct ch_tool *finder;
+    const struct ch_registry *own; /* borrowed; more tools, for which no policy holds; NULL: none */
     const struct chela_channel *channel; /* borrowed; channel of the tool `message`; NULL: none */
     /* borrowed; session state of tools (state.h); NULL: state lasts as long as the batch */
     struct ch_session_state *state;

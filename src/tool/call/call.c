@@ -24,6 +24,7 @@
 #include "tool/call/aftermath.h"
 #include "tool/call/call_listener.h"
 #include "tool/call/buffers.h"
+#include "tool/call/call_by_name.h"
 #include "tool/call/consent.h"
 #include "tool/registry/argument_validation.h"
 #include "tool/call/progress.h"
@@ -99,6 +100,10 @@ chela_call *ch_call_new(const struct ch_call_env *env, void *owner, const struct
     atomic_init(&call->refs, 1);
     call->env = env;
     call->owner = owner;
+    call->written = block->name;
+    struct ch_block named;
+    if (ch_call_by_name(env->own, block, &call->arena, &named))
+        block = memcpy(CH_ARENA_NEW(&call->arena, struct ch_block), &named, sizeof(named));
     call->block = block;
     call->flags = block->flags;
     call->id = ch_arena_str(&call->arena, block->id);
@@ -279,13 +284,12 @@ static enum step call_look_up(chela_call *call) {
     struct ch_sv name = ch_sv_str(call->name);
     const struct ch_policy *policy = call->env->policy;
     struct ch_tool *tool = ch_registry_find(call->env->registry, name);
-    struct ch_tool *finder = call->env->finder;
-    bool finds = finder && ch_sv_is(name, finder->name);
+    struct ch_tool *own = call->env->own ? ch_registry_find(call->env->own, name) : NULL;
     CH_BUF_AUTO text = {0}, similar = {0};
 
-    if (finds)
-        tool = finder;
-    if (finds || (tool && ch_policy_permits(policy, tool))) {
+    if (own)
+        tool = own;
+    if (own || (tool && ch_policy_permits(policy, tool))) {
         ch_tool_ref(tool);
         ch_tool_unref(call->tool);
         call->tool = tool;

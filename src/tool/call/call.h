@@ -45,7 +45,7 @@ struct ch_call_env {
     bool spill;                     /* save truncated text to a file */
     struct ch_session_state *state; /* never NULL */
     const struct chela_channel *channel; /* as in struct ch_batch_opts */
-    struct ch_tool *finder;         /* as in struct ch_batch_opts */
+    const struct ch_registry *own;  /* as in struct ch_batch_opts */
     const struct ch_policy *policy;       /* NULL: everything is allowed */
     const struct ch_approvals *approvals; /* as in struct ch_batch_opts */
     const struct ch_approvals *granted;   /* as in struct ch_batch_opts */
@@ -103,7 +103,8 @@ struct chela_call {
     /* the loop's side */
     const struct ch_call_env *env; /* borrowed; NULL once abandoned */
     void *owner;                   /* owner's value, for env */
-    const struct ch_block *block;  /* borrowed while env is set */
+    const struct ch_block *block;  /* borrowed while env is set; in the arena: a call by name */
+    struct ch_sv written;          /* borrowed like block: name of the tool in the reply */
     enum ch_call_state state;
     size_t stage;                   /* next stage of ch_call_prepare */
     bool hook_asked, invalid_asked; /* set when asked, because stages can run again */

@@ -48,6 +48,10 @@ struct ch_tool_ops {
 /* The client of the conversation brought the tool and runs it: every request describes it, in
  * the client's order, and no policy forbids it. */
 #define CH_TOOL_OF_CLIENT (1u << 27)
+/* Described in every mode of selection (select.h), unless such tools alone are too long. */
+#define CH_TOOL_LISTED (1u << 26)
+/* Calls another tool, by its name (call_by_name.h). */
+#define CH_TOOL_BY_NAME (1u << 25)
 
 struct ch_tool {
     _Atomic unsigned refs;

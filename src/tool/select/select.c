@@ -15,19 +15,25 @@
 #include "model/wire/embed.h"
 
 enum { ALL_UP_TO = 20, TOPK_UP_TO = 50, SUMMARY_BYTES = 160 };
+enum { FIND, CALL }; /* positions of the selection's own tools */
 
 struct ch_selection {
     const struct ch_registry *registry;
     struct ch_ranking *ranking;
     const struct ch_policy *policy; /* policy of the current run */
+    /* owned: for each tool of the registry, whether a policy of the session allowed it */
+    bool *scope;
+    size_t nscope;
+    uint64_t scope_revision; /* revision of the registry that scope describes */
     enum ch_select_mode mode;
     bool begun;
+    bool tight; /* CH_TOOL_LISTED alone exceeds the limit, and therefore does not count */
     size_t k;
     const struct ch_vectors *vectors; /* NULL: none */
     char **offered; /* owned names, in the order they were described */
     size_t n, cap;
     uint64_t revision;
-    struct ch_registry *own; /* owned: find_tools; NULL: the mode has none */
+    struct ch_registry *own; /* owned: find_tools, call_tool; NULL: the mode has none */
     ch_tool_cost_fn *cost;  /* NULL: no limit */
     unsigned how;
     size_t most, needed; /* tokens: limit of descriptions; of all tools, set by the first input */
@@ -47,8 +53,8 @@ int ch_select_mode_read(enum chela_selection choice, enum ch_select_mode *out,
     return rc;
 }
 
-static bool is_of_client(const struct ch_tool *t) {
-    return t->flags & CH_TOOL_OF_CLIENT;
+static bool is_listed(const struct ch_selection *s, const struct ch_tool *t) {
+    return t->flags & (CH_TOOL_OF_CLIENT | CHELA_TOOL_CLIENT | (s->tight ? 0 : CH_TOOL_LISTED));
 }
 
 /* True for the tools that are selected from. */
@@ -56,13 +62,31 @@ static bool is_allowed(const struct ch_selection *s, const struct ch_tool *t) {
     const struct ch_policy *p = s->policy;
     struct ch_sv name = ch_sv_str(t->name);
 
-    if (is_of_client(t)) /* always described */
+    if (is_listed(s, t))
         return false;
     if (p && p->always && ch_sv_is(name, p->always)) /* described separately */
         return false;
     if (p && p->own && ch_policy_listed(ch_sv_str(p->own), name))
         return false;
     return ch_policy_permits(p, t);
+}
+
+/* Adds what the policy allows to the scope. Positions are valid for one revision of the
+ * registry, so another revision starts again. */
+static void select_widen(struct ch_selection *s) {
+    const struct ch_registry *r = s->registry;
+
+    if (s->scope_revision != r->revision || s->nscope != r->n) {
+        s->scope = ch_realloc(s->scope, r->n + 1);
+        memset(s->scope, 0, r->n + 1);
+        s->scope_revision = r->revision;
+        s->nscope = r->n;
+    }
+    for (size_t i = 0; i < r->n; i++) {
+        bool more = !s->scope[i] && ch_policy_permits(s->policy, r->tools[i]);
+        s->scope[i] |= more;
+        s->revision += more;
+    }
 }
 
 static size_t count_allowed(const struct ch_selection *s) {
@@ -73,21 +97,23 @@ static size_t count_allowed(const struct ch_selection *s) {
     return n;
 }
 
-static size_t count_of_client(const struct ch_selection *s) {
+static size_t count_listed(const struct ch_selection *s) {
     size_t n = 0;
 
-    for (size_t i = 0; i < s->registry->n; i++)
-        n += is_of_client(s->registry->tools[i]);
+    for (size_t i = 0; i < s->registry->n; i++) {
+        const struct ch_tool *t = s->registry->tools[i];
+        n += is_listed(s, t) && ch_policy_permits(s->policy, t);
+    }
     return n;
 }
 
-/* Tokens of the client's tools, and with `all` of the allowed ones. */
+/* Tokens of the tools that are always described, and with `all` of the allowed ones. */
 static size_t select_cost(const struct ch_selection *s, bool all) {
     size_t tokens = 0;
 
     for (size_t i = 0; s->cost && i < s->registry->n; i++) {
         const struct ch_tool *t = s->registry->tools[i];
-        if (is_of_client(t) || (all && is_allowed(s, t)))
+        if ((is_listed(s, t) && ch_policy_permits(s->policy, t)) || (all && is_allowed(s, t)))
             tokens += s->cost(t, s->how);
     }
     return tokens;
@@ -210,7 +236,7 @@ static bool is_offered(const struct ch_selection *s, const char *name) {
 }
 
 static void select_offer(struct ch_selection *s, const struct ch_tool *t) {
-    if (is_of_client(t) || is_offered(s, t->name))
+    if (is_listed(s, t) || is_offered(s, t->name))
         return;
     CH_GROW(s->offered, s->n, s->cap, 16);
     s->offered[s->n++] = ch_strdup(t->name);
@@ -220,7 +246,7 @@ static void select_offer(struct ch_selection *s, const struct ch_tool *t) {
 void ch_selection_offer(struct ch_selection *s, struct ch_sv name) {
     const struct ch_tool *t = ch_registry_find(s->registry, name);
 
-    if (t && s->mode != CH_SELECT_ALL)
+    if (t && s->mode != CH_SELECT_ALL && ch_policy_permits(s->policy, t))
         select_offer(s, t);
 }
 
@@ -261,33 +287,29 @@ void ch_selection_limit(struct ch_selection *s, size_t most, ch_tool_cost_fn *co
 }
 
 size_t ch_selection_excess(const struct ch_selection *s, size_t *offered, size_t *all) {
-    size_t own = count_of_client(s);
+    size_t own = count_listed(s);
 
     *all = own + count_allowed(s);
     *offered = s->mode == CH_SELECT_ALL ? *all : own + s->n;
     return s->most && s->needed > s->most ? s->needed : 0;
 }
 
-size_t ch_selection_defs(const struct ch_selection *s, const struct ch_policy *policy,
-                         struct ch_tool_def *out) {
+size_t ch_selection_defs(struct ch_selection *s, struct ch_tool_def *out) {
     size_t n = 0;
 
-    if (s->own)
-        ch_registry_defs(s->own, out + n++);
-    if (s->mode == CH_SELECT_ALL) {
-        for (size_t i = 0; i < s->registry->n; i++) {
-            const struct ch_tool *t = s->registry->tools[i];
-            if (ch_policy_permits(policy, t))
-                out[n++] = ch_tool_def(t);
-        }
-        return n;
+    select_widen(s);
+    if (s->own) {
+        ch_registry_defs(s->own, out);
+        n = s->own->n;
     }
-    for (size_t i = 0; i < s->registry->n; i++)
-        if (is_of_client(s->registry->tools[i]))
-            out[n++] = ch_tool_def(s->registry->tools[i]);
+    for (size_t i = 0; i < s->registry->n; i++) {
+        const struct ch_tool *t = s->registry->tools[i];
+        if (s->scope[i] && (s->mode == CH_SELECT_ALL || is_listed(s, t)))
+            out[n++] = ch_tool_def(t);
+    }
     for (size_t i = 0; i < s->n; i++) {
         const struct ch_tool *t = ch_registry_find(s->registry, ch_sv_str(s->offered[i]));
-        if (t && ch_policy_permits(policy, t))
+        if (t && s->mode != CH_SELECT_ALL)
             out[n++] = ch_tool_def(t);
     }
     return n;
@@ -297,24 +319,28 @@ uint64_t ch_selection_revision(const struct ch_selection *s) {
     return s->revision;
 }
 
-struct ch_tool *ch_selection_finder(const struct ch_selection *s) {
-    return s && s->own ? s->own->tools[0] : NULL;
+const struct ch_registry *ch_selection_own(const struct ch_selection *s) {
+    return s ? s->own : NULL;
 }
 
 /* --- find_tools --------------------------------------------------------------------------- */
 
-static void select_tell(chela_call *call, const struct ch_tool *t) {
-    struct ch_sv summary = ch_tool_summary(t);
-
-    chela_result_printf(call, "- %s: %.*s\n", t->name, CH_SV_FMT(summary));
-}
-
+/* The definition of a tool as a line of JSON. */
 static void select_load(struct ch_selection *s, chela_call *call, const struct ch_tool *t,
                         size_t *loaded) {
+    CH_BUF_AUTO line = {0};
+    struct ch_jw w = ch_jw(&line);
+
     if (++*loaded == 1)
-        chela_result_printf(call, "You can call these tools now:\n");
-    select_offer(s, t);
-    select_tell(call, t);
+        chela_result_printf(call, "Call these with %s, or by their names where they are listed:\n",
+                            s->own->tools[CALL]->name);
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "name", t->name);
+    ch_jw_kcstr(&w, "description", t->description);
+    ch_jw_kraw(&w, "arguments", ch_sv_str(t->schema));
+    ch_jw_end(&w, '}');
+    ch_buf_addc(&line, '\n');
+    chela_result_text(call, ch_buf_str(&line), line.n);
 }
 
 static void select_load_named(struct ch_selection *s, chela_call *call, const char *json,
@@ -327,7 +353,7 @@ static void select_load_named(struct ch_selection *s, chela_call *call, const ch
     for (CH_JSON_EACH(v, names)) {
         const struct ch_tool *t = ch_registry_find(s->registry, ch_json_str(v));
         CH_BUF_AUTO similar = {0};
-        if (t && (is_of_client(t) || is_allowed(s, t))) {
+        if (t && (is_allowed(s, t) || (is_listed(s, t) && ch_policy_permits(s->policy, t)))) {
             select_load(s, call, t, loaded);
             continue;
         }
@@ -372,58 +398,99 @@ static int find_run(chela_call *call, void *user) {
     return 0;
 }
 
-static void list_tool(struct ch_buf *out, const struct ch_tool *t) {
-    struct ch_sv summary = ch_utf8_cut(ch_tool_summary(t), SUMMARY_BYTES);
-
-    ch_buf_addf(out, "\n- %s: %.*s", t->name, CH_SV_FMT(summary));
+static struct ch_sv summary_of(const struct ch_tool *t) {
+    return ch_utf8_cut(ch_tool_summary(t), SUMMARY_BYTES);
 }
 
-/* List all summaries, or only those of the best matches. */
-static void list_summaries(struct ch_selection *s, struct ch_sv input, struct ch_buf *out) {
-    struct ch_catalog_hit picks[CH_LIMIT_SELECT_LISTED];
-    size_t all = count_allowed(s), n = 0;
-    bool whole = all <= CH_LIMIT_SELECT_LISTED;
+/* Chooses tools, the best matches first, whose summaries have room; returns their number. */
+static size_t choose_summaries(struct ch_selection *s, struct ch_sv input, bool *chosen) {
+    size_t all = s->registry->n, n = 0, bytes = 0;
+    CH_AUTOFREE struct ch_catalog_hit *picks = ch_malloc((all + 1) * sizeof(*picks));
+    size_t best = select_pick(s, input, all, picks);
 
-    if (!whole)
-        n = select_pick(s, input, CH_LEN(picks), picks);
-    ch_buf_addf(out, whole ? " The tools are:" : " Of %zu tools, these may matter most:", all);
+    for (size_t i = 0; i < best + all; i++) {
+        size_t at = i < best ? picks[i].tool : i - best;
+        const struct ch_tool *t = s->registry->tools[at];
+        if (chosen[at] || !is_allowed(s, t))
+            continue;
+        bytes += strlen(t->name) + summary_of(t).n + sizeof("\n- : ") - 1;
+        if (bytes > CH_LIMIT_SELECT_SUMMARY)
+            break;
+        chosen[at] = true;
+        n++;
+    }
+    return n;
+}
+
+/* Lists the summaries in registry order. */
+static void list_summaries(struct ch_selection *s, struct ch_sv input, struct ch_buf *out) {
+    CH_AUTOFREE bool *chosen = ch_alloc(s->registry->n + 1);
+    size_t all = count_allowed(s), n = choose_summaries(s, input, chosen);
+
+    if (n == all)
+        ch_buf_add_str(out, " The tools are:");
+    else
+        ch_buf_addf(out, " Of %zu tools, these may matter most:", all);
     for (size_t i = 0; i < s->registry->n; i++) {
-        bool listed = whole && is_allowed(s, s->registry->tools[i]);
-        for (size_t k = 0; k < n; k++)
-            listed |= picks[k].tool == i;
-        if (listed)
-            list_tool(out, s->registry->tools[i]);
+        const struct ch_tool *t = s->registry->tools[i];
+        if (chosen[i])
+            ch_buf_addf(out, "\n- %s: %.*s", t->name, CH_SV_FMT(summary_of(t)));
     }
 }
 
-/* A tool of the host may already use the first name. */
-static const char *finder_name(const struct ch_selection *s) {
-    bool taken = ch_registry_find(s->registry, CH_SV("find_tools")) != NULL;
+/* A tool of the host may already use a name. */
+static const char *own_name(const struct ch_selection *s, int which) {
+    static const char *const names[][2] = {{"find_tools", "chela_find_tools"},
+                                           {"call_tool", "chela_call_tool"}};
+    bool taken = ch_registry_find(s->registry, ch_sv_str(names[which][0])) != NULL;
 
-    return taken ? "chela_find_tools" : "find_tools";
+    return names[which][taken];
 }
 
-static void add_finder(struct ch_selection *s, struct ch_sv input) {
+/* Only a call that names no tool arrives here (call_by_name.h). */
+static int call_run(chela_call *call, void *user) {
+    (void)user;
+    return chela_result_error(call, "invalid_arguments",
+                              "%s: give `name`, the name of a tool, and `arguments`, an object as "
+                              "the schema of this tool says.",
+                              chela_call_name(call));
+}
+
+static void add_own(struct ch_selection *s, struct ch_sv input) {
     CH_BUF_AUTO text = {0};
-    static const char schema[] =
+    static const char find_schema[] =
         "{\"type\":\"object\",\"properties\":{"
         "\"query\":{\"type\":\"string\",\"description\":"
         "\"What you want to do, in a few words, e.g. convert currency\"},"
         "\"names\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"maxItems\":20,"
         "\"description\":\"Names of tools that you know of\"}}}";
+    static const char call_schema[] =
+        "{\"type\":\"object\",\"properties\":{"
+        "\"name\":{\"type\":\"string\",\"description\":\"Name of the tool\"},"
+        "\"arguments\":{\"type\":\"object\",\"description\":"
+        "\"Its arguments, as its schema says\"}},\"required\":[\"name\"]}";
 
-    ch_buf_add_str(&text,
-                   "Get tools that were not described to you yet, by what you want to do or by "
-                   "their names; you can call them in your next turn. Use it before you say that "
-                   "you cannot do something. When nothing matches, the result says so.");
+    ch_buf_addf(&text,
+                "Get the schemas of tools that are not described to you, by what you want to do or "
+                "by their names; %s calls them. Use it before you say that you cannot do "
+                "something. When nothing matches, the result says so.",
+                own_name(s, CALL));
     if (s->mode == CH_SELECT_TWO_STAGE)
         list_summaries(s, input, &text);
-    struct chela_tool_opts opts =
-        CHELA_TOOL_OPTS(.name = finder_name(s), .description = ch_buf_str(&text), .schema = schema,
-                        .fn = find_run, .user = s, .effect = CHELA_EFFECT_READ,
-                        .permission = CHELA_PERM_READ, .flags = CHELA_TOOL_ON_LOOP);
+    struct chela_tool_opts find = CHELA_TOOL_OPTS(
+        .name = own_name(s, FIND), .description = ch_buf_str(&text), .schema = find_schema,
+        .fn = find_run, .user = s, .effect = CHELA_EFFECT_READ, .permission = CHELA_PERM_READ,
+        .flags = CHELA_TOOL_ON_LOOP);
+    CH_BUF_AUTO how = {0};
+    ch_buf_addf(&how, "Call a tool that is not described to you. %s returns its schema.",
+                find.name);
+    struct chela_tool_opts call = CHELA_TOOL_OPTS(
+        .name = own_name(s, CALL), .description = ch_buf_str(&how), .schema = call_schema,
+        .fn = call_run, .effect = CHELA_EFFECT_READ, .permission = CHELA_PERM_READ,
+        .flags = CHELA_TOOL_ON_LOOP | CHELA_TOOL_FORGIVING | CH_TOOL_BY_NAME);
     s->own = ch_alloc(sizeof(*s->own));
-    ch_function_add(s->own, &opts, NULL);
+    ch_function_add(s->own, &find, NULL);
+    ch_function_add(s->own, &call, NULL);
 }
 
 /* --- sessions ------------------------------------------------------------------------------- */
@@ -448,11 +515,12 @@ void ch_selection_free(struct ch_selection *s) {
     if (s->own)
         ch_registry_release(s->own);
     ch_free(s->own);
+    ch_free(s->scope);
     ch_free(s);
 }
 
 static bool may_search(const struct ch_selection *s) {
-    struct ch_sv name = ch_sv_str(finder_name(s));
+    struct ch_sv name = ch_sv_str(own_name(s, FIND));
 
     for (const struct ch_policy *p = s->policy; p; p = p->within)
         if (p->deny && ch_policy_listed(ch_sv_str(p->deny), name))
@@ -468,7 +536,7 @@ bool ch_selection_ranks(const struct ch_selection *given, const struct ch_policy
     struct ch_selection s = *given;
 
     s.policy = policy;
-    return (s.begun ? s.mode : select_decide(&s, may_search(&s))) == CH_SELECT_TOPK;
+    return !s.begun && select_decide(&s, may_search(&s)) == CH_SELECT_TOPK;
 }
 
 static void select_begin(struct ch_selection *s, struct ch_sv input) {
@@ -476,16 +544,20 @@ static void select_begin(struct ch_selection *s, struct ch_sv input) {
 
     s->begun = true;
     s->needed = select_cost(s, true);
+    s->tight = s->mode == CH_SELECT_AUTO && s->most && select_cost(s, false) > s->most;
     s->mode = select_decide(s, can_search);
     if (s->mode != CH_SELECT_ALL && can_search)
-        add_finder(s, input);
+        add_own(s, input);
 }
 
 void ch_selection_input(struct ch_selection *s, const struct ch_policy *policy, struct ch_sv text) {
+    bool begins = !s->begun;
+
     s->policy = policy;
-    if (!s->begun)
+    if (begins)
         select_begin(s, text);
-    if (s->mode != CH_SELECT_TOPK)
+    select_widen(s);
+    if (!begins || s->mode != CH_SELECT_TOPK)
         return;
     size_t k = CH_MIN(s->k, s->registry->n);
     CH_AUTOFREE struct ch_catalog_hit *picks = ch_malloc((k + 1) * sizeof(*picks));

@@ -1,19 +1,22 @@
-/* select.h -- selects the tools that a session's requests describe.
+/* select.h -- chooses the tools that a session's requests describe: once, so that all requests
+ * hold the same bytes and the service's cache and its bound reasoning stay valid.
  *
  *     all        every allowed tool
- *     topk       the tools that match the input best: by words (catalog.h) and, where
+ *     topk       the tools that match the first input best: by words (catalog.h) and, where
  *                input and tools have embedding vectors, by similarity as well
- *     two_stage  at first only summaries; the model names the tools it wants
- *     search     at first none; the model searches for tools
+ *     two_stage  none; summaries name the tools
+ *     search     none
  *     auto       all up to 20 tools, topk up to 50, two_stage beyond (topk with vectors);
  *                topk also if the descriptions of all would exceed the budget
  *
- * Tools of the conversation's client (CH_TOOL_OF_CLIENT) are always described and do not count.
- * In all modes but the first, the runtime's tool find_tools lets the model add tools. The
- * set only grows and keeps its order, so the definitions of a request are always a prefix
- * of the next request's definitions. Therefore `auto` is resolved once, by the first input.
- * Selection does not restrict calls: an allowed tool can be called whether it was described
- * or not. Selection does not extend permissions: a tool that the policy forbids is neither
+ * Tools that are always described (those that a client or the host runs, CH_TOOL_LISTED) do not
+ * count. In all modes but the first, two tools of the runtime reach the others: find_tools
+ * returns their schemas, call_tool calls one (call_by_name.h).
+ *
+ * A policy that allows less than an earlier one of the session changes no description: a call of
+ * a forbidden tool is refused. A policy that allows more adds its tools in mode all. Selection
+ * does not restrict calls: an allowed tool can be called whether it was described or not.
+ * Selection does not extend permissions: a tool that no policy of the session allowed is neither
  * described, nor found, nor listed. */
 #ifndef CH_TOOL_SELECT_H
 #define CH_TOOL_SELECT_H
@@ -46,7 +49,7 @@ struct ch_selection_opts {
     const struct ch_registry *registry; /* borrowed */
     struct ch_ranking *ranking;         /* borrowed */
     enum ch_select_mode mode;
-    size_t k; /* tools that one input adds; 0: CH_DEFAULT_TOP_K */
+    size_t k; /* tools that topk describes; 0: CH_DEFAULT_TOP_K */
     const struct ch_vectors *vectors; /* borrowed; NULL: no embedding model */
 };
 
@@ -57,8 +60,8 @@ struct ch_selection; /* the selection of one session */
 struct ch_selection *ch_selection_new(const struct ch_selection_opts *opts);
 void ch_selection_free(struct ch_selection *s);
 
-/* A new input: add the tools that match it. policy (may be NULL) is borrowed until the next
- * call and limits the tools. */
+/* The input of a run. The first one decides; later ones change the policy. policy (may be NULL)
+ * is borrowed until the next call. */
 void ch_selection_input(struct ch_selection *s, const struct ch_policy *policy, struct ch_sv text);
 /* Before the first input: limits the descriptions to `most` tokens; how is passed to cost. */
 void ch_selection_limit(struct ch_selection *s, size_t most, ch_tool_cost_fn *cost, unsigned how);
@@ -67,20 +70,20 @@ void ch_selection_limit(struct ch_selection *s, size_t most, ch_tool_cost_fn *co
 size_t ch_selection_excess(const struct ch_selection *s, size_t *offered, size_t *all);
 /* True if the selection has had no input yet. */
 bool ch_selection_is_new(const struct ch_selection *s);
-/* True if the tools would be ranked for an input. */
+/* True if the next input decides, and the tools are ranked for it. */
 bool ch_selection_ranks(const struct ch_selection *s, const struct ch_policy *policy);
 /* Append the text of a tool, or of an input, for the embedding model. */
 void ch_tool_meaning(const struct ch_tool *t, struct ch_buf *out);
-/* Describe this tool from now on; no-op for an unknown name. */
+/* Describe this tool from now on, which changes the requests; no-op for an unknown name. */
 void ch_selection_offer(struct ch_selection *s, struct ch_sv name);
 
-/* The definitions for a request, in order, limited to the tools that policy allows. out has
- * room for all tools of the registry and one more. */
-size_t ch_selection_defs(const struct ch_selection *s, const struct ch_policy *policy,
-                         struct ch_tool_def *out);
+/* The definitions for a request, in order. out has room for all tools of the registry and
+ * CH_SELECTION_OWN more. */
+#define CH_SELECTION_OWN 2
+size_t ch_selection_defs(struct ch_selection *s, struct ch_tool_def *out);
 /* Incremented whenever the definitions change for other reasons than registry and policy. */
 uint64_t ch_selection_revision(const struct ch_selection *s);
-/* The tool find_tools, borrowed; NULL if the mode has none. s may be NULL. */
-struct ch_tool *ch_selection_finder(const struct ch_selection *s);
+/* find_tools and call_tool, borrowed; NULL if the mode has none. s may be NULL. */
+const struct ch_registry *ch_selection_own(const struct ch_selection *s);
 
 #endif

@@ -71,8 +71,7 @@ static void select_anew(struct stage *st) {
 static void described(struct stage *st, struct ch_buf *out) {
     struct ch_tool_def defs[MOST_TOOLS];
     assert_true(st->agent->registry.n < MOST_TOOLS);
-    size_t n = ch_selection_defs(ch_tool_choice_selection(st->session), &st->run->permit.policy,
-                                 defs);
+    size_t n = ch_selection_defs(ch_tool_choice_selection(st->session), defs);
     ch_buf_clear(out);
     for (size_t i = 0; i < n; i++)
         ch_buf_addf(out, "%.*s ", CH_SV_FMT(defs[i].name));
@@ -94,34 +93,38 @@ static const struct {
     } msgs[3];
     const char *want;
 } cases[] = {
-    {"no message", {{0}}, "find_tools "},
-    {"an input", {{CH_MSG_USER, CH_BLOCK_TEXT, "bake bread"}}, "find_tools bake_bread "},
+    {"no message", {{0}}, "find_tools call_tool "},
+    {"an input", {{CH_MSG_USER, CH_BLOCK_TEXT, "bake bread"}}, "find_tools call_tool bake_bread "},
     {"several inputs",
      {{CH_MSG_USER, CH_BLOCK_TEXT, "wash the car"}, {CH_MSG_USER, CH_BLOCK_TEXT, "bake bread"}},
-     "find_tools wash_car bake_bread "},
-    {"an event", {{CH_MSG_EVENT, CH_BLOCK_TEXT, "wash the car"}}, "find_tools wash_car "},
-    {"a timer", {{CH_MSG_TIMER, CH_BLOCK_TEXT, "wash the car"}}, "find_tools wash_car "},
-    {"context", {{CH_MSG_USER, CH_BLOCK_CONTEXT, "wash the car"}}, "find_tools "},
+     "find_tools call_tool wash_car "},
+    {"an event", {{CH_MSG_EVENT, CH_BLOCK_TEXT, "wash the car"}}, "find_tools call_tool wash_car "},
+    {"a timer", {{CH_MSG_TIMER, CH_BLOCK_TEXT, "wash the car"}}, "find_tools call_tool wash_car "},
+    {"context", {{CH_MSG_USER, CH_BLOCK_CONTEXT, "wash the car"}}, "find_tools call_tool "},
     {"a result",
      {{CH_MSG_ASSISTANT, CH_BLOCK_TOOL_CALL, "bake_bread"},
       {CH_MSG_RESULTS, CH_BLOCK_TOOL_RESULT, "wash the car"}},
-     "find_tools bake_bread "},
-    {"the model's words", {{CH_MSG_ASSISTANT, CH_BLOCK_TEXT, "wash the car"}}, "find_tools "},
+     "find_tools call_tool "},
+    {"the model's words",
+     {{CH_MSG_ASSISTANT, CH_BLOCK_TEXT, "wash the car"}},
+     "find_tools call_tool "},
     {"a call",
      {{CH_MSG_USER, CH_BLOCK_TEXT, "bake bread"},
       {CH_MSG_ASSISTANT, CH_BLOCK_TOOL_CALL, "wash_car"}},
-     "find_tools bake_bread wash_car "},
-    {"a call of an unknown tool", {{CH_MSG_ASSISTANT, CH_BLOCK_TOOL_CALL, "fly"}}, "find_tools "},
+     "find_tools call_tool bake_bread "},
+    {"a call of an unknown tool",
+     {{CH_MSG_ASSISTANT, CH_BLOCK_TOOL_CALL, "fly"}},
+     "find_tools call_tool "},
     {"a call of a denied tool",
      {{CH_MSG_ASSISTANT, CH_BLOCK_TOOL_CALL, "feed_fish"}},
-     "find_tools "},
+     "find_tools call_tool "},
     {"the same tool again",
      {{CH_MSG_USER, CH_BLOCK_TEXT, "bake bread"},
       {CH_MSG_ASSISTANT, CH_BLOCK_TOOL_CALL, "bake_bread"},
       {CH_MSG_USER, CH_BLOCK_TEXT, "bake more bread"}},
-     "find_tools bake_bread "},
+     "find_tools call_tool bake_bread "},
     {"a denied tool is not found", {{CH_MSG_USER, CH_BLOCK_TEXT, "feed fish"}},
-     "find_tools feed_cat "},
+     "find_tools call_tool feed_cat "},
 };
 
 static void test_new_selection(void **state) {
@@ -156,38 +159,32 @@ static void test_made_once(void **state) {
     close_run(&st);
 }
 
-/* A run selects once; a later run adds tools for its input and for what followed the input. */
-static void test_later_inputs(void **state) {
+static void test_the_first_input_decides(void **state) {
     struct stage st;
     (void)state;
     open_run(&st, CHELA_SELECTION_TOPK, 0);
     ask(&st, "bake bread");
     ch_tool_choice_select(st.run);
     ask(&st, "wash the car");
-    ch_tool_choice_select(st.run);
-    check(&st, "find_tools bake_bread ");
-    ask(&st, "feed the cat");
     select_anew(&st);
-    check(&st, "find_tools bake_bread feed_cat ");
-    add(&st, CH_MSG_ASSISTANT, CH_BLOCK_TEXT, "Done.");
-    add(&st, CH_MSG_EVENT, CH_BLOCK_TEXT, "The car is dirty: wash the car.");
+    check(&st, "find_tools call_tool bake_bread ");
+    ch_tool_choice_renew(st.session); /* as another process */
     select_anew(&st);
-    check(&st, "find_tools bake_bread feed_cat wash_car ");
+    check(&st, "find_tools call_tool bake_bread ");
     close_run(&st);
 }
 
-static void test_no_user_message(void **state) {
+static void test_a_rewritten_history_chooses_again(void **state) {
     struct stage st;
     (void)state;
     open_run(&st, CHELA_SELECTION_TOPK, 0);
     ask(&st, "bake bread");
     ch_tool_choice_select(st.run);
     ch_transcript_cut(&st.session->transcript, 0);
+    ask(&st, "wash the car");
+    ch_tool_choice_renew(st.session);
     select_anew(&st);
-    check(&st, "find_tools bake_bread ");
-    add(&st, CH_MSG_TIMER, CH_BLOCK_TEXT, "wash the car");
-    select_anew(&st);
-    check(&st, "find_tools bake_bread wash_car ");
+    check(&st, "find_tools call_tool wash_car ");
     close_run(&st);
 }
 
@@ -203,7 +200,7 @@ static const struct {
      "(context.toolsPercent), and tools.selection says that all are described;"},
     {CHELA_SELECTION_AUTO, 0, "bake_bread wash_car feed_cat ", ""},
     {CHELA_SELECTION_AUTO, 100000, "bake_bread wash_car feed_cat ", ""},
-    {CHELA_SELECTION_AUTO, 200, "find_tools wash_car ",
+    {CHELA_SELECTION_AUTO, 200, "find_tools call_tool wash_car ",
      "(context.toolsPercent), so that only those are described that fit the input;"},
 };
 
@@ -278,7 +275,8 @@ static void test_figures(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_new_selection),   cmocka_unit_test(test_made_once),
-        cmocka_unit_test(test_later_inputs),    cmocka_unit_test(test_no_user_message),
+        cmocka_unit_test(test_the_first_input_decides),
+        cmocka_unit_test(test_a_rewritten_history_chooses_again),
         cmocka_unit_test(test_budgets),         cmocka_unit_test(test_figures),
         cmocka_unit_test(test_one_tool),
     };

@@ -262,7 +262,7 @@ static void close_world(struct world *w) {
 }
 
 static size_t defs(struct world *w, struct ch_tool_def *out) {
-    return ch_selection_defs(w->s, &w->policy, out);
+    return ch_selection_defs(w->s, out);
 }
 
 static bool describes(struct world *w, const char *name) {
@@ -282,18 +282,18 @@ static void test_modes(void **state) {
         bool finder, bread; /* described for an input about it */
     } cases[] = {
         {CH_SELECT_AUTO, NULL, 20, 20, false, true},
-        {CH_SELECT_AUTO, NULL, 21, 2, true, true},
-        {CH_SELECT_AUTO, NULL, 50, 2, true, true},
-        {CH_SELECT_AUTO, NULL, 51, 1, true, false},
+        {CH_SELECT_AUTO, NULL, 21, 3, true, true},
+        {CH_SELECT_AUTO, NULL, 50, 3, true, true},
+        {CH_SELECT_AUTO, NULL, 51, 2, true, false},
         {CH_SELECT_ALL, NULL, 100, 100, false, true},
         {CH_SELECT_TOPK, NULL, 10, 10, false, true},
-        {CH_SELECT_TOPK, NULL, 100, 2, true, true},
-        {CH_SELECT_SEARCH, NULL, 5, 1, true, false},
-        {CH_SELECT_TWO_STAGE, NULL, 5, 1, true, false},
+        {CH_SELECT_TOPK, NULL, 100, 3, true, true},
+        {CH_SELECT_SEARCH, NULL, 5, 2, true, false},
+        {CH_SELECT_TWO_STAGE, NULL, 5, 2, true, false},
         {CH_SELECT_AUTO, "tool_?", 30, 20, false, true}, /* 20 are left */
         {CH_SELECT_AUTO, "find_tools", 60, 1, false, true},
         {CH_SELECT_SEARCH, "*", 5, 0, false, false},
-        {CH_SELECT_TOPK, "bake_bread", 30, 1, true, false},
+        {CH_SELECT_TOPK, "bake_bread", 30, 2, true, false},
     };
     (void)state;
     for (size_t i = 0; i < CH_LEN(cases); i++) {
@@ -305,7 +305,8 @@ static void test_modes(void **state) {
         if (n != cases[i].described || describes(&w, "find_tools") != cases[i].finder ||
             describes(&w, "bake_bread") != cases[i].bread)
             fail_msg("case %zu: %zu described", i, n);
-        assert_int_equal(ch_selection_finder(w.s) != NULL, cases[i].finder);
+        assert_int_equal(ch_selection_own(w.s) != NULL, cases[i].finder);
+        assert_int_equal(describes(&w, "call_tool"), cases[i].finder);
         close_world(&w);
     }
 }
@@ -321,11 +322,11 @@ static void test_budget(void **state) {
         enum ch_select_mode mode;
         size_t tools, most, described, excess;
     } cases[] = {
-        {CH_SELECT_AUTO, 8, 80, 8, 0},    {CH_SELECT_AUTO, 8, 79, 8, 80},
-        {CH_SELECT_AUTO, 8, 0, 8, 0},     {CH_SELECT_AUTO, 8, 35, 4, 80},
-        {CH_SELECT_AUTO, 8, 20, 3, 80},   {CH_SELECT_AUTO, 8, 5, 2, 80}, /* at least one */
+        {CH_SELECT_AUTO, 8, 80, 8, 0},    {CH_SELECT_AUTO, 8, 79, 9, 80},
+        {CH_SELECT_AUTO, 8, 0, 8, 0},     {CH_SELECT_AUTO, 8, 35, 5, 80},
+        {CH_SELECT_AUTO, 8, 20, 4, 80},   {CH_SELECT_AUTO, 8, 5, 3, 80}, /* at least one */
         {CH_SELECT_AUTO, 1, 5, 1, 10},    {CH_SELECT_ALL, 8, 20, 8, 80},
-        {CH_SELECT_TOPK, 30, 20, 3, 300},
+        {CH_SELECT_TOPK, 30, 20, 4, 300},
     };
     (void)state;
     for (size_t i = 0; i < CH_LEN(cases); i++) {
@@ -339,93 +340,179 @@ static void test_budget(void **state) {
         if (n != cases[i].described || excess != cases[i].excess || !describes(&w, "bake_bread"))
             fail_msg("case %zu: %zu described, %zu too many", i, n, excess);
         assert_int_equal(all, cases[i].tools);
-        assert_int_equal(offered, n - (ch_selection_finder(w.s) != NULL));
+        assert_int_equal(offered, n - (ch_selection_own(w.s) ? CH_SELECTION_OWN : 0));
         close_world(&w);
     }
 }
 
-/* What is described only grows, and what was there keeps its place. */
-static void test_prefix(void **state) {
+/* The first input decides; the definitions are the same bytes afterwards. */
+static void test_later_inputs_change_no_definition(void **state) {
     static const char *const inputs[] = {"bake bread", "move lever k7 and k3", "bake bread",
                                          "lever k25", "hello"};
     struct world w;
     struct ch_tool_def before[128], now[128];
     size_t n_before = 0;
+    uint64_t revision = 0;
 
     (void)state;
     open_world(&w, 40, CH_SELECT_TOPK, NULL);
     for (size_t i = 0; i < CH_LEN(inputs); i++) {
-        uint64_t revision = ch_selection_revision(w.s);
         ch_selection_input(w.s, &w.policy, ch_sv_str(inputs[i]));
         size_t n = defs(&w, now);
-        assert_true(n >= n_before);
         for (size_t k = 0; k < n_before; k++) {
-            assert_true(ch_sv_eq(before[k].name, now[k].name));
-            assert_true(ch_sv_eq(before[k].description, now[k].description));
+            assert_ptr_equal(before[k].name.p, now[k].name.p);
+            assert_ptr_equal(before[k].description.p, now[k].description.p);
         }
-        if (i > 0)
-            assert_int_equal(ch_selection_revision(w.s) != revision, n != n_before);
+        if (i > 0) {
+            assert_int_equal(n, n_before);
+            assert_int_equal(ch_selection_revision(w.s), revision);
+        }
         memcpy(before, now, sizeof(now));
         n_before = n;
+        revision = ch_selection_revision(w.s);
     }
-    assert_true(describes(&w, "tool_3") && describes(&w, "tool_25"));
+    assert_true(describes(&w, "bake_bread"));
+    assert_false(describes(&w, "tool_25"));
+    close_world(&w);
+}
+
+/* A sender with fewer rights changes no definition; one with more adds tools once. */
+static void test_narrower_rights_keep_the_definitions(void **state) {
+    struct world w;
+    struct ch_policy narrow, wide;
+    struct ch_tool_def list[128];
+
+    (void)state;
+    open_world(&w, 10, CH_SELECT_AUTO, "tool_1");
+    assert_int_equal(ch_policy_init(&narrow, "bake_bread", NULL, CHELA_PERM_ADMIN, NULL), 0);
+    assert_int_equal(ch_policy_init(&wide, NULL, NULL, CHELA_PERM_ADMIN, NULL), 0);
+    ch_selection_input(w.s, &w.policy, CH_SV("hello"));
+    assert_int_equal(defs(&w, list), 9);
+    uint64_t revision = ch_selection_revision(w.s);
+    ch_selection_input(w.s, &narrow, CH_SV("hello"));
+    assert_int_equal(defs(&w, list), 9);
+    assert_int_equal(ch_selection_revision(w.s), revision);
+    ch_selection_input(w.s, &wide, CH_SV("hello"));
+    assert_int_equal(defs(&w, list), 10);
+    assert_int_not_equal(ch_selection_revision(w.s), revision);
+    ch_selection_input(w.s, &narrow, CH_SV("hello"));
+    assert_int_equal(defs(&w, list), 10);
+    ch_policy_release(&narrow);
+    ch_policy_release(&wide);
+    close_world(&w);
+}
+
+static void test_listed_tools_are_always_described(void **state) {
+    struct world w;
+    struct chela_tool_opts core =
+        CHELA_TOOL_OPTS(.name = "core", .description = "Core.", .schema = "{}", .fn = say_hello,
+                        .flags = CH_TOOL_LISTED);
+    (void)state;
+    open_world(&w, 60, CH_SELECT_SEARCH, NULL);
+    assert_int_equal(ch_function_add(&w.kit.registry, &core, NULL), 0);
+    ch_selection_input(w.s, &w.policy, CH_SV("hello"));
+    struct ch_tool_def list[128];
+    assert_int_equal(defs(&w, list), 3);
+    assert_true(describes(&w, "core"));
+    close_world(&w);
+}
+
+static void use_own(struct world *w) {
+    w->kit.opts.own = ch_selection_own(w->s);
+    w->kit.opts.policy = &w->policy;
+}
+
+static void test_a_call_by_name_is_a_call_of_the_tool(void **state) {
+    static const struct {
+        const char *arguments, *says;
+        bool is_error;
+    } cases[] = {
+        {"{\"name\":\"bake_bread\",\"arguments\":{}}", "hello", false},
+        {"{\"name\":\"bake_bread\"}", "hello", false},
+        {"{\"name\":\"bake_bread\",\"arguments\":\"{}\"}", "hello", false},
+        {"{\"name\":\"strict\",\"arguments\":{\"n\":1}}", "hello", false},
+        {"{\"name\":\"strict\",\"arguments\":{}}", "strict", true},
+        {"{\"name\":\"secret\",\"arguments\":{}}", "There is no tool named", true},
+        {"{\"name\":\"bake_braed\"}", "Similar tools: bake_bread", true},
+        {"{\"name\":\"call_tool\",\"arguments\":{\"name\":\"bake_bread\"}}", "give `name`", true},
+        {"{\"name\":\"bake_bread\",\"arguments\":[1]}", "give `name`", true},
+        {"{\"name\":\"bake_bread\",\"arguments\":\"{\"}", "give `name`", true},
+        {"{}", "give `name`", true},
+    };
+    struct world w;
+
+    (void)state;
+    open_world(&w, 60, CH_SELECT_SEARCH, "secret");
+    struct chela_tool_opts strict = CHELA_TOOL_OPTS(
+        .name = "strict", .description = "Strict.", .fn = say_hello, .permission = CHELA_PERM_READ,
+        .schema = "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\"}},"
+                  "\"required\":[\"n\"]}");
+    struct chela_tool_opts secret =
+        CHELA_TOOL_OPTS(.name = "secret", .description = "S.", .schema = "{}", .fn = say_hello);
+    assert_int_equal(ch_function_add(&w.kit.registry, &strict, NULL), 0);
+    assert_int_equal(ch_function_add(&w.kit.registry, &secret, NULL), 0);
+    ch_selection_input(w.s, &w.policy, CH_SV("hello"));
+    use_own(&w);
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        const char *content = kit_call(&w.kit, "call_tool", cases[i].arguments);
+        if (!strstr(content, cases[i].says) || w.kit.is_error != cases[i].is_error)
+            fail_msg("%s: %s", cases[i].arguments, content);
+    }
     close_world(&w);
 }
 
 static void test_finding(void **state) {
     static const struct {
         const char *arguments, *says; /* says: part of the result */
-        bool is_error, bread;
+        bool is_error;
     } cases[] = {
-        {"{\"query\":\"an oven for bread\"}", "- bake_bread: Bake bread in an oven.", false, true},
-        {"{\"names\":[\"bake_bread\"]}", "- bake_bread", false, true},
-        {"{\"names\":[\"bake_braed\"]}", "no tool \"bake_braed\". Similar: bake_bread", false,
+        {"{\"query\":\"an oven for bread\"}",
+         "{\"name\":\"bake_bread\",\"description\":\"Bake bread in an oven.\",\"arguments\":{",
          false},
-        {"{\"names\":[\"tool_3\",\"bake_bread\"]}", "- tool_3: Move", false, true},
-        {"{\"query\":\"quantum\"}", "No tool matches \"quantum\"", false, false},
-        {"{}", "give `query`", true, false},
-        {"{\"query\":7}", "- tool_7:", false, false}, /* a number is taken for a text */
-        {"{\"names\":\"[\\\"bake_bread\\\"]\"}", "- bake_bread", false, true},
-        {"{\"names\":{}}", "names", true, false},
-        {"{\"names\":[\"secret\"]}", "There is no tool \"secret\".\n", false, false},
-        {"{\"query\":\"lever of kind secret\"}", "tool_", false, false},
+        {"{\"names\":[\"bake_bread\"]}", "{\"name\":\"bake_bread\"", false},
+        {"{\"names\":[\"bake_braed\"]}", "no tool \"bake_braed\". Similar: bake_bread", false},
+        {"{\"names\":[\"tool_3\",\"bake_bread\"]}", "{\"name\":\"tool_3\"", false},
+        {"{\"query\":\"quantum\"}", "No tool matches \"quantum\"", false},
+        {"{}", "give `query`", true},
+        {"{\"query\":7}", "{\"name\":\"tool_7\"", false}, /* a number is taken for a text */
+        {"{\"names\":\"[\\\"bake_bread\\\"]\"}", "{\"name\":\"bake_bread\"", false},
+        {"{\"names\":{}}", "names", true},
+        {"{\"names\":[\"secret\"]}", "There is no tool \"secret\".\n", false},
+        {"{\"query\":\"lever of kind secret\"}", "tool_", false},
     };
     (void)state;
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         struct world w;
+        struct ch_tool_def list[128];
         open_world(&w, 60, CH_SELECT_AUTO, "secret");
         struct chela_tool_opts secret =
             CHELA_TOOL_OPTS(.name = "secret", .description = "Move the secret lever.",
                             .schema = "{}", .fn = say_hello);
         assert_int_equal(ch_function_add(&w.kit.registry, &secret, NULL), 0);
         ch_selection_input(w.s, &w.policy, CH_SV("hello"));
-        assert_null(strstr(ch_selection_finder(w.s)->description, "secret"));
-        assert_non_null(strstr(ch_selection_finder(w.s)->description, "\n- bake_bread: Bake"));
-        w.kit.opts.finder = ch_selection_finder(w.s);
-        w.kit.opts.policy = &w.policy;
+        const char *text = ch_selection_own(w.s)->tools[0]->description;
+        assert_null(strstr(text, "secret"));
+        assert_non_null(strstr(text, "\n- tool_0: Move"));
+        use_own(&w);
         const char *content = kit_call(&w.kit, "find_tools", cases[i].arguments);
         if (!strstr(content, cases[i].says) || w.kit.is_error != cases[i].is_error ||
-            strstr(content, "- secret") || describes(&w, "secret"))
+            strstr(content, "\"secret\",") || describes(&w, "secret"))
             fail_msg("%s: %s", cases[i].arguments, content);
-        assert_int_equal(describes(&w, "bake_bread"), cases[i].bread);
+        assert_int_equal(defs(&w, list), CH_SELECTION_OWN);
         close_world(&w);
     }
 }
 
-/* A summary is all that a first stage shows of a tool, and of many tools only
- * those that may matter. */
+/* Summaries have a limit in bytes; the best matches come first into it. */
 static void test_many_summaries(void **state) {
     struct world w;
 
     (void)state;
-    open_world(&w, 400, CH_SELECT_AUTO, NULL);
+    open_world(&w, 1000, CH_SELECT_AUTO, NULL);
     ch_selection_input(w.s, &w.policy, CH_SV("bake bread, then move the lever"));
-    const char *text = ch_selection_finder(w.s)->description;
-    size_t lines = 0;
-    for (const char *at = text; (at = strstr(at, "\n- ")); at++)
-        lines++;
-    assert_int_equal(lines, CH_LIMIT_SELECT_LISTED);
-    assert_non_null(strstr(text, "Of 400 tools"));
+    const char *text = ch_selection_own(w.s)->tools[0]->description;
+    assert_in_range(strlen(text), CH_LIMIT_SELECT_SUMMARY / 2, CH_LIMIT_SELECT_SUMMARY + 500);
+    assert_non_null(strstr(text, "Of 1000 tools"));
     assert_non_null(strstr(text, "\n- bake_bread: "));
     close_world(&w);
 }
@@ -439,7 +526,8 @@ static void test_name_taken(void **state) {
     open_world(&w, 60, CH_SELECT_SEARCH, NULL);
     assert_int_equal(ch_function_add(&w.kit.registry, &mine, NULL), 0);
     ch_selection_input(w.s, &w.policy, CH_SV("hello"));
-    assert_string_equal(ch_selection_finder(w.s)->name, "chela_find_tools");
+    assert_string_equal(ch_selection_own(w.s)->tools[0]->name, "chela_find_tools");
+    assert_string_equal(ch_selection_own(w.s)->tools[1]->name, "call_tool");
     close_world(&w);
 }
 
@@ -455,7 +543,10 @@ static void test_changes(void **state) {
     assert_false(describes(&w, "bake_bread"));
     assert_int_equal(ch_function_add(&w.kit.registry, &late, NULL), 0);
     ch_selection_input(w.s, &w.policy, CH_SV("brew some tea"));
-    assert_true(describes(&w, "brew_tea"));
+    assert_false(describes(&w, "brew_tea"));
+    use_own(&w);
+    assert_non_null(strstr(kit_call(&w.kit, "find_tools", "{\"query\":\"tea\"}"), "brew_tea"));
+    assert_string_equal(kit_call(&w.kit, "call_tool", "{\"name\":\"brew_tea\"}"), "hello");
     close_world(&w);
 }
 
@@ -504,7 +595,7 @@ static void test_the_clients_tools_do_not_count(void **state) {
     add_client_tools(&w, 60);
     ch_selection_input(w.s, &w.policy, CH_SV("bake bread"));
     assert_int_equal(defs(&w, list), 80);
-    assert_null(ch_selection_finder(w.s));
+    assert_null(ch_selection_own(w.s));
     close_world(&w);
 }
 
@@ -527,7 +618,11 @@ int main(void) {
         cmocka_unit_test(test_recall),         cmocka_unit_test(test_spellings),
         cmocka_unit_test(test_bad_files),      cmocka_unit_test(test_modes),
         cmocka_unit_test(test_budget),
-        cmocka_unit_test(test_prefix),         cmocka_unit_test(test_finding),
+        cmocka_unit_test(test_later_inputs_change_no_definition),
+        cmocka_unit_test(test_narrower_rights_keep_the_definitions),
+        cmocka_unit_test(test_listed_tools_are_always_described),
+        cmocka_unit_test(test_a_call_by_name_is_a_call_of_the_tool),
+        cmocka_unit_test(test_finding),
         cmocka_unit_test(test_many_summaries), cmocka_unit_test(test_name_taken),
         cmocka_unit_test(test_changes),
         cmocka_unit_test(test_every_mode_describes_the_clients_tools_in_order),

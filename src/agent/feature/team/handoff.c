@@ -2,6 +2,7 @@
 #include "agent/feature/team/handoff.h"
 
 #include "agent/context/context.h"
+#include "agent/context/tool_choice.h"
 #include "agent/handle/lookup.h"
 #include "agent/journal/emit.h"
 #include "agent/journal/run_journal.h"
@@ -50,8 +51,7 @@ static void assign(chela_session *s, chela_agent *to) {
     s->handed = true;
     ch_encoder_release(&s->encoder);
     s->encoder = (struct ch_encoder){0};
-    ch_selection_free(CH_TAKE(s->selection));
-    s->selection_revision = 0;
+    ch_tool_choice_renew(s);
     ch_context_release(&s->context);
     s->context = (struct ch_context){0};
     s->budget.gauged = NULL;
