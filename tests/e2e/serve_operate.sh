@@ -195,6 +195,21 @@ post /api/sessions/two/fork '{"to":"copy"}'
 call GET /api/activity?days=1
 tells "a copy's runs are not counted twice" '[.runs[].run] | length == (unique | length)' true
 
+# --- sums beyond the limit of an answer
+call GET /api/usage
+tells "a sum of all calls" .truncated false
+call GET /api/activity
+tells "a list of all runs" .truncated false
+jq -cn --argjson now "$(date +%s)000" '{chela_session: 1, key: "many", agent: "coder", title: "", status: "idle", created: $now, updated: $now, records: 5001},
+    (range(1; 5002) as $n | {seq: $n, type: "message", ts: ($now + $n), data: {run: "run_\($n)", turn: 1, stop: "stop", usage: {input: 1, output: 1},
+        message: {role: "assistant", content: [{type: "text", text: "x"}], ts: $now, api: "anthropic", model: "many"}}})' >"$space/many.jsonl"
+(cd "$space" && with_env "$program" sessions import many.jsonl >/dev/null 2>"$tmp/import") || cat "$tmp/import"
+call GET /api/usage
+tells "a part of the calls, which says so" '[.truncated, (.calls | length)] | tojson' '[true,5000]'
+call GET /api/activity
+tells "a part of the runs, which says so" '[.truncated, (.runs | length)] | tojson' '[true,5000]'
+same "chela usage sums up all" 5001 "$(cd "$space" && with_env "$program" usage --by model --json | jq '.[] | select(.model == "many").calls')"
+
 # --- nodes
 call GET /api/nodes
 tells "this gateway" '[.store, .shared, .pid] | map(tostring) | join(",")' "sqlite,false,$gateway_pid"

@@ -16,6 +16,9 @@ writeFileSync(join(space, 'rules.yaml'), `
 rules:
   - { when: { after: none, user: "count" }, think: "Let the tool do it.", call: [{ tool: calculate, args: { expression: "6*7" } }, { tool: read, args: { file_path: nowhere.txt } }] }
   - { when: { after: none, user: "ask me" }, call: { tool: t_ask, args: { cmd: "echo \\u202egpj.x\\u200b" } } }
+  - { when: { after: none, user: "hidden command" }, call: { tool: exec, args: { command: "echo \\u202egpj.x\\u200b # \\u2066so" } } }
+  - { when: { after: none, user: "hidden change" }, call: { tool: edit, args: { path: note.py, edits: [{ old_text: "a\\u202e", new_text: "b\\u200b" }] } } }
+  - { when: { after: none, user: "hidden patch" }, call: { tool: write, args: { path: note.diff, content: "a\\u2069" } } }
   - { when: { after: none, user: "slowly" }, say: "one two three four five six seven eight nine ten eleven twelve", pace_ms: 400 }
   - { when: { after: none, user: "change it" }, call: [{ tool: write, args: { path: note.py, content: "def f():\\n    return 1  # one\\n" } }] }
   - { when: { after: none, user: "mend it" }, call: [{ tool: edit, args: { path: note.py, edits: [{ old_text: "return 1  # one", new_text: "return 2" }] } }] }
@@ -199,6 +202,11 @@ if (page) {
     same(await words(other), await words(page), 'the conversation');
     same(await other.evaluate(() => document.documentElement.lang), 'zh-CN', 'its language');
     same(await other.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true, 'it fits a phone');
+    await other.click('#more > summary');
+    const box = await other.locator('.menu-list').boundingBox();
+    same(box.x >= 0 && box.x + box.width <= 390 && box.y + box.height <= 844, true, `the menu is on the screen: ${JSON.stringify(box)}`);
+    await shot(other, 'phone-menu');
+    await other.click('#more > summary');
     await tell(page, 'to both');
     await ends(other, 6);
     await other.locator('.user div', { hasText: 'to both' }).waitFor(); // it is read from the records
@@ -525,6 +533,25 @@ if (page) {
     same(await page.textContent('#status'), 'deleted', 'its status');
     same((await texts(page, '.user div')).length > 0, true, 'what was said can still be read');
     await other.context().close();
+  });
+  await check('console: hidden characters of a coloured command or change are shown', async () => {
+    for (const [words, want] of [['hidden command', ['U+202E', 'U+200B', 'U+2066']], ['hidden change', ['U+202E', 'U+200B']], ['hidden patch', ['U+2069']]]) {
+      const asks = words === 'hidden command';
+      await page.click('#new');
+      await tell(page, words);
+      if (!asks) {
+        await ends(page, 1);
+        await page.locator('.tool').last().locator('summary').first().click();
+      }
+      const shown = page.locator(`${asks ? '.consent' : '.tool'} .change`);
+      await shown.waitFor();
+      same(await shown.locator('.hidden-char').allTextContents(), want, words);
+      same(/[\u200b-\u200f\u202a-\u202e\u2066-\u2069]/.test(await shown.innerText()), false, `${words}: as text`);
+      if (!asks) continue;
+      await shot(page, 'hidden-command');
+      await page.locator('.consent .buttons .danger').click();
+      await ends(page, 1);
+    }
   });
   await check('console: code and changes in colour, pictures, files, an error', async () => {
     writeFileSync(join(space, 'dot.png'), Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64'));

@@ -271,6 +271,31 @@ if (page) {
     same((await texts(other, '.assistant')).slice(4), [answer], 'elsewhere: the answer, in one piece');
     await other.context().close();
   });
+  await check('trouble: a live session of 300 runs is what its transcript says', async () => {
+    // Sixty runs are more than the records that are loaded; 300 are more than the events that the gateway keeps.
+    const ask = (text) => fetch(`${place.url}/api/sessions/web%3Aruns/messages`, { method: 'POST', headers: { Authorization: `Bearer ${place.token}`, 'Content-Type': 'application/json' }, body: JSON.stringify({ text, agent: 'coder', stream: true }) }).then((r) => r.text());
+    let n = 0;
+    for (const upTo of [60, 300]) {
+      while (n < upTo) await ask(`question ${++n}`);
+      const context = await place.visit(browser);
+      await place.enter(context);
+      await context.goto(`${place.url}/#/s/web%3Aruns`);
+      await tell(context, `the last of ${upTo}`);
+      await context.locator('.assistant', { hasText: `you said: the last of ${upTo}` }).waitFor();
+      await context.waitForFunction(() => document.querySelector('.end:last-child'));
+      const all = (await place.api('/api/sessions/web%3Aruns?limit=1000')).transcript.map((m) => m.content.map((c) => c.text ?? '').join(''));
+      const shown = await texts(context, '.user div, .assistant');
+      same(shown.length >= 20, true, `${upTo}: the end is loaded`);
+      same(shown.map((t) => t.trim()), all.slice(-shown.length), `${upTo}: each message once, in its place`);
+      same(await context.locator('.loading').count(), 0, `${upTo}: nothing is still loading`);
+      await context.context().close();
+    }
+  });
+  await check('trouble: sums that are not complete say so', async () => {
+    await page.goto(`${place.url}/#/usage`);
+    await page.locator('.page-of .notice', { hasText: 'Not complete' }).waitFor();
+    same((await place.api('/api/usage')).truncated, true, 'the calls');
+  });
   await check('trouble: the gateway is killed and comes back', async () => {
     await page.click('#new');
     await tell(page, 'slowly please');

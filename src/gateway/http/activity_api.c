@@ -1,5 +1,5 @@
 /* activity_api.c -- see activity_api.h. The runs are read from the journals of the newest
- * sessions, up to a limit. */
+ * sessions, up to a limit; the member `truncated` is true if there are more. */
 #include "gateway/http/activity_api.h"
 
 #include "base/limits.h"
@@ -20,8 +20,10 @@ static void activity_kredacted(struct ch_jw *w, const char *key, const char *tex
 static int activity_add_run(const struct ch_activity_run *r, void *user) {
     struct ch_store_lookup *l = user;
     struct ch_jw w = ch_jw(&l->out);
-    if (l->last == CH_LIMIT_ACTIVITY_RUNS)
+    if (l->last == CH_LIMIT_ACTIVITY_RUNS) {
+        l->after = true; /* truncated */
         return 1;
+    }
     w.comma = l->last++ > 0;
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "session", r->session);
@@ -48,7 +50,8 @@ static int activity_add_run(const struct ch_activity_run *r, void *user) {
 static int query_activity(struct ch_store_lookup *l, struct chela_error *err) {
     ch_buf_add_str(&l->out, "{\"runs\":[");
     int rc = ch_activity_list(l->store, l->number, CH_LIMIT_LISTED, activity_add_run, l, err);
-    ch_buf_add_str(&l->out, "]}");
+    bool truncated = l->after || (rc == 0 && ch_store_lookup_exceeds(l));
+    ch_buf_addf(&l->out, "],\"truncated\":%s}", truncated ? "true" : "false");
     return rc;
 }
 

@@ -1,9 +1,10 @@
 /* usage_api.c -- GET /api/usage?days=N: the model calls of the last N days, each with its
  * tokens and duration.
  *
- * The calls are read from the journals of the newest sessions, up to a limit; a call that
- * also occurs in a copy of its session is listed once. The cost of the runs is summed up, as
- * far as prices are known. The response also lists today's use of the budgets. */
+ * The calls are read from the journals of the newest sessions, up to a limit; the member
+ * `truncated` is true if there are more. A call that also occurs in a copy of its session is
+ * listed once. The cost of the runs is summed up, as far as prices are known. The response also
+ * lists today's use of the budgets. */
 #include "gateway/http/usage_api.h"
 
 #include <math.h>
@@ -20,6 +21,7 @@ struct usage_report {
     size_t ncalls;
     double cost;
     size_t nbudgets;
+    bool truncated;
     bool priced; /* the cost of at least one run is known */
 };
 
@@ -32,8 +34,10 @@ static int usage_api_add_call(const struct chela_model_call *call, void *user) {
         u->cost += call->cost;
         return 0;
     }
-    if (u->ncalls == CH_LIMIT_USAGE_CALLS)
+    if (u->ncalls == CH_LIMIT_USAGE_CALLS) {
+        u->truncated = true;
         return 1;
+    }
     if (u->ncalls++)
         ch_buf_addc(out, ',');
     ch_jw_begin(&w, '{');
@@ -74,7 +78,8 @@ static int query_usage(struct ch_store_lookup *l, struct chela_error *err) {
     ch_buf_add_str(&l->out, "{\"calls\":[");
     int rc =
         chela_trace_calls(l->store, l->number, CH_LIMIT_LISTED, usage_api_add_call, &u, err);
-    ch_buf_add_str(&l->out, "],\"cost_usd\":");
+    u.truncated |= rc == 0 && ch_store_lookup_exceeds(l);
+    ch_buf_addf(&l->out, "],\"truncated\":%s,\"cost_usd\":", u.truncated ? "true" : "false");
     struct ch_jw w = ch_jw(&l->out);
     ch_jw_double(&w, u.priced ? round(u.cost * 1e6) / 1e6 : NAN);
     if (rc == 0)

@@ -15,6 +15,24 @@ static void free_lookup(struct ch_store_lookup *l) {
     ch_free(l);
 }
 
+struct lookup_count {
+    int64_t since;
+    size_t n;
+};
+
+static int lookup_count_row(const struct chela_store_session *row, void *user) {
+    struct lookup_count *c = user;
+    c->n += row->updated >= c->since;
+    return 0;
+}
+
+bool ch_store_lookup_exceeds(struct ch_store_lookup *l) {
+    struct chela_store_filter filter = CHELA_STORE_FILTER(.limit = CH_LIMIT_LISTED + 1);
+    struct lookup_count c = {.since = l->number};
+    return chela_store_list(l->store, &filter, lookup_count_row, &c, NULL) == 0 &&
+           c.n > CH_LIMIT_LISTED;
+}
+
 static void lookup_run(struct ch_work *w) {
     struct ch_store_lookup *l = CH_CONTAINER(w, struct ch_store_lookup, work);
     l->rc = l->query(l, &l->err);

@@ -51,6 +51,10 @@ void ch_store_lookup_start(struct ch_request *req, struct ch_sv key, int64_t num
 void ch_store_lookup_start_page(struct ch_request *req, struct ch_sv key,
                                 ch_store_query_fn *query, ch_store_respond_fn *respond);
 
+/* On the worker thread: true if more than CH_LIMIT_LISTED sessions were changed since l->number, so
+ * that an answer about the newest ones is not complete. */
+bool ch_store_lookup_exceeds(struct ch_store_lookup *l);
+
 /* Sets `settle` of the lookup that was started for req. */
 void ch_store_lookup_settle(struct ch_request *req,
                             void (*settle)(chela_gateway *gw, const struct ch_store_lookup *l));

@@ -2,7 +2,8 @@
  *
  * It is built from the session's records when the session is opened, then from events. A
  * state record holds the sequence number of the next event, so that replayed events do not
- * repeat what the records hold. Tool calls are identified by their id, and can be reported
+ * repeat what the records hold. Events of runs that ended before the first record that is loaded
+ * are not shown: their records are loaded on demand. Tool calls are identified by their id, and can be reported
  * any number of times. Earlier records can be added in front. */
 import { argumentsNode, citationsNode, foldedText, headline, mediaNode, plain, readable, resultNode } from "./content.js";
 import { copyButton, iconButton, inOrder, make, notOften, visibly, visiblyIn } from "./dom.js";
@@ -51,7 +52,7 @@ class ToolCard {
   }
   buildResult() {
     const head = make("h4", {}, say("chat.result"));
-    if (this.got === undefined) this.gotNode = make("pre", { tabindex: 0 }, this.said);
+    if (this.got === undefined) this.gotNode = visiblyIn(make("pre", { tabindex: 0 }), this.said);
     else this.gotNode = resultNode(this.tool, this.sent, this.got);
     this.body.append(make("div.tool-got", {}, head, this.gotNode, this.cut ? make("p.quiet", {}, say("chat.cut")) : null));
   }
@@ -71,7 +72,7 @@ class ToolCard {
   }
   progress(text) {
     this.said = (this.said ?? "") + text;
-    if (this.details.open && this.gotNode) this.gotNode.append(text);
+    if (this.details.open && this.gotNode) visiblyIn(this.gotNode, text);
     else this.build();
   }
   result(content, failed, ms, cut) {
@@ -113,6 +114,8 @@ export class Chat {
     this.seq = null; /* of the record that is shown */
     this.run = null;
     this.missed = false; /* events were lost: reload the records */
+    this.runs = new Set(); /* that the loaded records are of */
+    this.since = 0; /* time of the newest record; an event of another run before this time is old */
   }
   put(node) {
     if (this.seq) node.dataset.seq = this.seq;
@@ -183,7 +186,7 @@ export class Chat {
       this.text = null;
       this.put(make("details.think", {}, this.thoughtTitle, this.thought));
     }
-    this.thought.append(text);
+    this.thought.append(inOrder(text));
   }
   settleThought() {
     if (this.thought) this.thoughtTitle.textContent = say("chat.thought");
@@ -270,6 +273,7 @@ export class Chat {
     const last = records.findLast((r) => r.type === "state");
     const cut = last?.data.status === "running" && !live;
     const running = last?.data.status === "running" && live ? last : null;
+    this.since = records.at(-1)?.ts ?? 0;
     for (const r of records) {
       /* The events of the current turn are replayed from its start. */
       if (running && r.seq > running.seq && r.data.run === running.data.run && !["done", "inbound"].includes(r.type)) continue;
@@ -294,6 +298,7 @@ export class Chat {
   record({ seq, type, data }) {
     this.seq = seq;
     this.run = data.run;
+    this.runs.add(data.run);
     if (type === "inbound") this.inbound(seq, data);
     else if (type === "message" && data.of) this.taken(data);
     else if (type === "message") this.message(data.message);
@@ -401,6 +406,8 @@ export class Chat {
   /* --- from events; returns whether the event was new */
 
   event(e) {
+    const of = e.depth ? e.parent : e.run;
+    if (e.ts < this.since && !this.runs.has(of) && !this.children.has(of)) return false;
     if (e.depth) { this.below(e); return true; }
     const expected = this.next.get(e.run) ?? 0;
     if (e.seq < expected) return false;

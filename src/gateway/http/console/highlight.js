@@ -1,8 +1,9 @@
 /* highlight.js -- colours code: comments, strings, numbers, keywords; and lines of a diff.
  *
  * A small tokenizer with the rules of `chela chat`: good enough to read by, and it cannot be
- * led astray by hostile code, because every token becomes a text node. */
-import { make } from "./dom.js";
+ * led astray by hostile code, because every token becomes a text node. Hidden characters are made
+ * visible. */
+import { make, visiblyIn } from "./dom.js";
 
 const languages = [
   ["c h cpp c++ cc hpp java js javascript jsx mjs ts typescript tsx go rust rs swift kotlin cs csharp php zig scala dart json jsonc css", "//", true],
@@ -41,26 +42,27 @@ function colourTokens(node, text, rules) {
   for (const found of text.matchAll(rules.tokens ??= tokensOf(rules))) {
     const kind = found[1] ? "comment" : found[2] ? "string" : found[3] ? "number" : keywords.has(found[4]?.toLowerCase()) ? "keyword" : "";
     if (!kind) continue;
-    node.append(text.slice(from, found.index), make(`span.t-${kind}`, {}, found[0]));
+    visiblyIn(node, text.slice(from, found.index));
+    node.append(visiblyIn(make(`span.t-${kind}`), found[0]));
     from = found.index + found[0].length;
   }
-  node.append(text.slice(from));
+  visiblyIn(node, text.slice(from));
 }
 
 function colourDiff(node, text) {
   for (const line of text.split(/(?<=\n)/)) {
     const kind = /^(\+\+\+|---|diff |index )/.test(line) ? "d-head" : line.startsWith("@@") ? "d-place" : line[0] === "+" ? "d-new" : line[0] === "-" ? "d-old" : "";
-    node.append(kind ? make(`span.${kind}`, {}, line) : line);
+    node.append(kind ? visiblyIn(make(`span.${kind}`), line) : visiblyIn(make("span"), line));
   }
 }
 
 /* Appends the code to the node. */
 export function coloured(node, text, language) {
   const name = language.toLowerCase(), rules = rulesOf.get(name);
-  if (text.length > most) node.append(text);
+  if (text.length > most) visiblyIn(node, text);
   else if (name === "diff" || name === "patch") colourDiff(node, text);
   else if (rules) colourTokens(node, text, rules);
-  else node.append(text);
+  else visiblyIn(node, text);
   return node;
 }
 
@@ -111,7 +113,7 @@ export function diffNode(before, after) {
     if (!near[i]) { skipped++; return; }
     if (skipped) node.append(make("span.d-place", {}, `⋯ ${skipped}\n`));
     skipped = 0;
-    node.append(make(`span.${{ "-": "d-old", "+": "d-new", " ": "d-same" }[mark]}`, {}, `${mark} ${line}\n`));
+    node.append(visiblyIn(make(`span.${{ "-": "d-old", "+": "d-new", " ": "d-same" }[mark]}`), `${mark} ${line}\n`));
   });
   if (skipped && skipped < all.length) node.append(make("span.d-place", {}, `⋯ ${skipped}\n`));
   return node;

@@ -68,14 +68,14 @@ function longestWaits(runs) {
   return make("section.plot", {}, make("h3", {}, say("usage.longest")), table([say("usage.when"), say("usage.session"), say("usage.waits"), say("usage.waited")], list.map((r) => [date(r.ts), runLink(r), count(r.waits), took(r.waited_ms)])));
 }
 
-function draw(node, { days, by, calls, runs, cost }) {
+function draw(node, { days, by, calls, runs, cost, cut }) {
   const width = Math.max(Math.min(node.clientWidth - 72, 910), 260), modelOf = new Map(calls.map((c) => [c.session, short(c.model)]));
   const callGroup = { agent: (c) => c.agent, model: (c) => short(c.model), channel: (c) => channelOf(c.session) }[by];
   const runGroup = { agent: (r) => r.agent, model: (r) => modelOf.get(r.session) ?? "?", channel: (r) => channelOf(r.session) }[by];
   const ofCalls = byDay(calls, days), ofRuns = byDay(runs, days), priced = by === "model" ? ofCalls : ofRuns;
   const latency = (q) => ofCalls.map((d) => (d.list.length ? quantile(sorted(d.list, "ms"), q) : null));
   const kinds = [["usage.cached", "cache", (c) => c.cache_read ?? 0], ["usage.fresh", "model", (c) => c.input - (c.cache_read ?? 0)], ["usage.output", "tool", (c) => c.output]];
-  node.replaceChildren(...[tiles(calls, runs, cost),
+  node.replaceChildren(...[cut ? make("p.notice.warn", { role: "status" }, say("usage.cut", count(calls.length), count(runs.length))) : null, tiles(calls, runs, cost),
     bars(say("usage.tokens"), ofCalls, kinds.map(([word, kind, of]) => ({ name: say(word), kind, values: ofCalls.map((d) => d.list.reduce((sum, c) => sum + of(c), 0)) })), width, count),
     bars(say("usage.tokens.by", say(`usage.${by}`)), ofCalls, grouped(ofCalls, calls, callGroup, (c) => c.input + c.output), width, count),
     cost === null ? null : bars(say("usage.cost.by", say(`usage.${by}`)), priced, grouped(priced, by === "model" ? calls : runs, by === "model" ? callGroup : runGroup, (e) => e.cost_usd ?? 0), width, dollars),
@@ -103,7 +103,7 @@ export async function showPage(node) {
   };
   const load = async () => {
     const [usage, activity] = await Promise.all([ask("GET", `/api/usage?days=${chosen.days}`), ask("GET", `/api/activity?days=${chosen.days}`)]);
-    data = { calls: usage.calls, runs: activity.runs, cost: usage.cost_usd };
+    data = { calls: usage.calls, runs: activity.runs, cost: usage.cost_usd, cut: usage.truncated || activity.truncated };
     show();
   };
   node.replaceChildren(make("div.log-bar", {}, choice("days", [7, 14, 30, 90], (v) => say("usage.title", v)), choice("by", ["agent", "model", "channel"], (v) => say("usage.by", say(`usage.${v}`)))), place);
