@@ -211,7 +211,7 @@ rm "$space/chela.yaml"
 # Actions of one reply are a sequence: what reports an action waits for it.
 cat >"$space/order.yaml" <<'YAML'
 rules:
-  - when: { user: 'error of send_message: [^#]*because (ban|fail|slow)_member[^#]*(was refused|failed|took too long)' }
+  - when: { user: 'error of send_message: [^#]*because (ban_member|fail_member|slow_member|exec)[^#]*(was refused|failed|took too long)' }
     call: { tool: send_message, args: { content: "{{1}}: it {{2}}." } }
   - when: { user: 'New lines[^#]*throw him out' }
     call: [{ tool: ban_member, args: {} }, { tool: send_message, args: { content: "banned" } }]
@@ -219,12 +219,14 @@ rules:
     call: [{ tool: send_message, args: { content: "I try" } }, { tool: fail_member, args: {} }, { tool: send_message, args: { content: "banned" } }]
   - when: { user: 'New lines[^#]*slowly' }
     call: [{ tool: slow_member, args: {} }, { tool: send_message, args: { content: "banned" } }]
+  - when: { user: 'New lines[^#]*by command' }
+    call: [{ tool: exec, args: { command: "exit 3" } }, { tool: send_message, args: { content: "banned" } }]
 YAML
 printf '#!/bin/sh\nsleep 100\n' >"$space/slow"
 chmod +x "$space/slow"
 tool() { echo "    - { name: $1_member, description: Acts., command: [./$2], effect: once, permission: $3, action: true$4 }"; }
 {
-    printf 'sandbox: { mode: off }\nagents: { defaults: { mode: heartbeat, tools: { allow: [ban_member, fail_member, slow_member] } } }\ntools:\n  custom:\n'
+    printf 'sandbox: { mode: off }\nagents: { defaults: { mode: heartbeat, tools: { allow: [ban_member, fail_member, slow_member, exec] } } }\ntools:\n  custom:\n'
     tool ban act write ', confirm: true'
     tool fail fail read
     tool slow slow read ', timeoutSec: 1'
@@ -237,11 +239,13 @@ holds "a sequence: all of it succeeds, in order" \
     '[.[] | select(.type == "tool_start" or .type == "text_delta") | .name // .text] == ["ban_member", "send_message", "banned"] and .[-1].turns == 1'
 same "a sequence: all of it succeeds" 1 "$(wc -l <"$space/acted")"
 kept vain "in vain"
-holds "a sequence: an action fails" '.[-1] | .text == "I try\nfail: it failed." and .turns == 2'
+holds "a sequence: an action fails" '.[-1] | .text == "I try\nfail_member: it failed." and .turns == 2'
 kept slow "slowly"
-holds "a sequence: an action takes too long" '.[-1] | .text == "slow: it took too long." and .turns == 2'
+holds "a sequence: an action takes too long" '.[-1] | .text == "slow_member: it took too long." and .turns == 2'
+kept command --approve auto "by command"
+holds "a sequence: a command ends with a non-zero code" '.[-1] | .text == "exec: it failed." and .turns == 2'
 kept nobody "throw him out"
-holds "a sequence: nobody can consent" '.[-1].text == "ban: it was refused."'
+holds "a sequence: nobody can consent" '.[-1].text == "ban_member: it was refused."'
 for answer in allow refuse; do
     rm -f "$space/acted"
     kept $answer --approve ask "throw him out"
@@ -253,7 +257,7 @@ for answer in allow refuse; do
         holds "a sequence: after the consent the rest is done" '.[-1] | .text == "banned" and .turns == 1'
         check "a sequence: after the consent" test -e "$space/acted"
     else
-        holds "a sequence: after the refusal the rest is not done" '.[-1] | .text == "ban: it was refused." and .turns == 2'
+        holds "a sequence: after the refusal the rest is not done" '.[-1] | .text == "ban_member: it was refused." and .turns == 2'
         check "a sequence: after the refusal" test ! -e "$space/acted"
     fi
 done

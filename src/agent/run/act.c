@@ -336,7 +336,7 @@ static void act_finished(const struct ch_block *call, const struct ch_result *r,
     if (stored_child(run, call)) /* the child's usage has become part of the run's usage */
         ch_run_journal_acting(run, CH_SYNC_LATER);
     if (ch_emit(run, &ev))
-        ch_features_call(run, call, CH_PHASE_ENDED, r->is_error || r->denied);
+        ch_features_call(run, call, CH_PHASE_ENDED, r->is_error || r->denied || r->failed);
 }
 
 /* A call that the host executes. The host may answer inside the event. Time that it spends

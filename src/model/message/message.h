@@ -60,7 +60,9 @@ enum ch_block_flags {
     CH_F_INVALID = 16, /* TOOL_CALL: closed, but its arguments are not a JSON object;
                         * media of a reply: the data is not base64 */
     CH_F_REPAIRED = 32, /* TOOL_CALL: arguments parse after the allowed repair */
-    CH_F_DENIED = 64    /* TOOL_RESULT: not run, because the call was denied */
+    CH_F_DENIED = 64,   /* TOOL_RESULT: not run, because the call was denied */
+    CH_F_FAILED = 128   /* TOOL_RESULT: no error, but the work did not succeed, such as a
+                           command with an exit code other than 0 */
 };
 
 struct ch_block {
@@ -103,9 +105,10 @@ void ch_msg_free(struct ch_msg *m);
 
 /* A message of one text block. */
 struct ch_msg *ch_msg_text(enum ch_msg_kind kind, struct ch_sv text, int64_t ts);
-/* True if the result is an error, or the call was denied. */
+#define CH_F_UNDONE (CH_F_ERROR | CH_F_DENIED | CH_F_FAILED)
+/* True if the result is an error, the call was denied, or the work did not succeed. */
 static inline bool ch_result_failed(const struct ch_block *result) {
-    return result->flags & (CH_F_ERROR | CH_F_DENIED);
+    return result->flags & CH_F_UNDONE;
 }
 /* The index of the call block `call`, or of the call with its id, among the message's calls. */
 size_t ch_msg_call_index(const struct ch_msg *m, const struct ch_block *call);

@@ -56,6 +56,7 @@ static void message_json_write_result(const struct ch_block *b, struct ch_jw *w)
     ch_jw_kstr(w, "name", b->name);
     message_json_flag(w, "is_error", b->flags & CH_F_ERROR);
     message_json_flag(w, "denied", b->flags & CH_F_DENIED);
+    message_json_flag(w, "failed", b->flags & CH_F_FAILED);
     ch_jw_key(w, "content");
     if (!b->span) {
         ch_jw_str(w, b->text);
@@ -266,6 +267,7 @@ static int read_result(struct reading *r, const struct ch_json *v) {
         return rc;
     flag_of(v, "is_error", CH_F_ERROR, &b->flags);
     flag_of(v, "denied", CH_F_DENIED, &b->flags);
+    flag_of(v, "failed", CH_F_FAILED, &b->flags);
 
     const struct ch_json *content = ch_json_get(v, "content");
     if (!ch_json_is(content, CH_JSON_ARRAY))

@@ -161,6 +161,7 @@ static struct ch_result batch_result_of(const chela_call *call) {
         .is_error = o->is_error,
         .truncated = o->truncated,
         .denied = o->denied,
+        .failed = o->failed,
         .error_type = o->error_type,
         .retryable = o->retryable,
         .attempts = call->attempts,
@@ -409,7 +410,9 @@ static bool only_reads(const struct ch_batch *b, const chela_call *call) {
 }
 
 static bool has_succeeded(const chela_call *call) {
-    return call->state == CH_CALL_ENDED && !call->outcome.is_error && !call->outcome.denied;
+    const struct ch_outcome *o = &call->outcome;
+
+    return call->state == CH_CALL_ENDED && !o->is_error && !o->denied && !o->failed;
 }
 
 /* The first call that call i of a sequence must follow and that has not succeeded; NULL: none. */
@@ -697,7 +700,9 @@ static void batch_take_media(struct ch_outcome *o, const struct ch_block *blocks
 void ch_batch_settle(struct ch_batch *b, size_t index, const struct ch_msg *result, bool ran) {
     chela_call *call = batch_call(b, index);
     const struct ch_block *r = &result->blocks[0];
-    struct ch_outcome o = {.is_error = r->flags & CH_F_ERROR, .denied = r->flags & CH_F_DENIED};
+    struct ch_outcome o = {.is_error = r->flags & CH_F_ERROR,
+                           .denied = r->flags & CH_F_DENIED,
+                           .failed = r->flags & CH_F_FAILED};
 
     ch_buf_add_sv(&o.content, r->text);
     batch_take_media(&o, r + 1, r->span);
@@ -869,7 +874,8 @@ static size_t fill_blocks(struct ch_block *at, const chela_call *call) {
 
     at[0] = (struct ch_block){
         .type = CH_BLOCK_TOOL_RESULT,
-        .flags = (o->is_error ? CH_F_ERROR : 0) | (o->denied ? CH_F_DENIED : 0),
+        .flags = (o->is_error ? CH_F_ERROR : 0) | (o->denied ? CH_F_DENIED : 0) |
+                 (o->failed ? CH_F_FAILED : 0),
         .span = (uint16_t)o->nmedia,
         .text = ch_buf_sv(&o->content),
         .id = call->block->id,

@@ -24,6 +24,7 @@ struct ch_result { /* result of one call; texts borrowed from the batch */
     struct ch_sv details; /* JSON for programs, may be empty */
     bool is_error, truncated;
     bool denied;            /* denied by a person, a hook or the policy */
+    bool failed;            /* no error, but the work did not succeed (CH_F_FAILED) */
     const char *error_type; /* NULL, or static */
     bool retryable;
     unsigned attempts; /* 0: the call was not run */

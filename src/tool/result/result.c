@@ -74,7 +74,7 @@ void ch_answer_release(struct ch_answer *a) {
     a->text_lost = a->media_bytes = 0;
     a->error_type = NULL;
     a->retry_after_ms = 0;
-    a->unknown = a->untouched = false;
+    a->unknown = a->untouched = a->failed = false;
 }
 
 void ch_answer_text(struct ch_answer *a, struct ch_sv text) {
@@ -235,6 +235,7 @@ void ch_answer_conclude(struct ch_answer *a, int rc, struct ch_outcome *out) {
             ch_outcome_shape(out, &a->shape);
         out->media = CH_TAKE(a->media);
         out->nmedia = a->nmedia;
+        out->failed = a->failed;
         a->nmedia = 0;
     }
     ch_answer_release(a);

@@ -41,6 +41,7 @@ struct ch_answer {
     int64_t retry_after_ms; /* delay that the remote side asked for; 0: none */
     bool unknown;           /* an error after which the call may have taken effect */
     bool untouched;         /* an error before which the call took no effect, for certain */
+    bool failed;            /* no error, but the work did not succeed (CH_F_FAILED) */
     struct ch_media *media; /* owned */
     size_t nmedia, media_bytes;
 };
@@ -54,7 +55,7 @@ struct ch_outcome {
     struct ch_media *media;
     size_t nmedia;
     const char *error_type; /* static, or NULL */
-    bool is_error, truncated, denied, retryable;
+    bool is_error, truncated, denied, retryable, failed;
     bool untouched;         /* the call took no effect, for certain */
     int64_t retry_after_ms; /* 0: none given */
 };

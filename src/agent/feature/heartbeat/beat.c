@@ -516,7 +516,7 @@ static bool succeeded(const chela_run *run, struct ch_sv id) {
     const struct ch_msg *m = t->n ? t->msgs[t->n - 1] : NULL;
     for (uint32_t i = 0; m && i < m->nblocks; i++)
         if (m->blocks[i].type == CH_BLOCK_TOOL_RESULT && ch_sv_eq(m->blocks[i].id, id))
-            return !(m->blocks[i].flags & (CH_F_ERROR | CH_F_DENIED));
+            return !ch_result_failed(&m->blocks[i]);
     return false;
 }
 

@@ -279,7 +279,7 @@ static const struct ch_block *result_of(const struct ch_msg *results, struct ch_
 
 static bool was_done(const struct ch_msg *results, struct ch_sv id) {
     const struct ch_block *r = result_of(results, id);
-    return r && !(r->flags & (CH_F_ERROR | CH_F_DENIED));
+    return r && !ch_result_failed(r);
 }
 
 /* Adds the lines that the companion said and that were delivered. */
@@ -403,7 +403,7 @@ static void add_work(const struct ch_msg *m, const struct ch_msg *results, struc
         else if (b->type == CH_BLOCK_TOOL_CALL)
             add_call(out, b, results);
         else if (b->type == CH_BLOCK_TOOL_RESULT &&
-                 (!said || b->flags & (CH_F_ERROR | CH_F_DENIED)))
+                 (!said || ch_result_failed(b)))
             add_row(out, b->flags & CH_F_ERROR ? "error of " : "result of ", b->name,
                     ch_sv_trim(b->text).n ? b->text : CH_SV("(empty)"));
         else if (m->kind == CH_MSG_EVENT && b->type == CH_BLOCK_TEXT)

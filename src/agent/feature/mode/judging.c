@@ -197,14 +197,14 @@ static struct ch_sv last_words(const struct ch_transcript *t) {
 
 static bool is_suspect(const chela_run *run, const struct ch_block *result) {
     const struct ch_reflecting *how = &ch_mode_settings(run->session->agent)->reflection;
-    return (how->errors && result->flags & CH_F_ERROR) ||
+    return (how->errors && result->flags & (CH_F_ERROR | CH_F_FAILED)) ||
            (how->tools && ch_policy_listed(ch_sv_str(how->tools), result->name));
 }
 
 static void write_result(const struct ch_block *b, struct ch_jw *w) {
     ch_jw_begin(w, '{');
     ch_jw_kstr(w, "tool", b->name);
-    ch_jw_kbool(w, "failed", b->flags & CH_F_ERROR);
+    ch_jw_kbool(w, "failed", b->flags & (CH_F_ERROR | CH_F_FAILED));
     ch_jw_kstr(w, "result", ch_utf8_cut(b->text, CH_LIMIT_ROLE_RESULT));
     ch_jw_end(w, '}');
 }

@@ -138,7 +138,7 @@ static void take_result(const struct ch_transcript *t, struct ch_plan_progress *
     int i = ch_plan_steps_find(&r->steps, step);
     r->tries = CH_MAX(r->tries, try);
     if (i >= 0)
-        r->past[i] = (struct ch_step_result){b->text, b->flags & (CH_F_ERROR | CH_F_DENIED), at};
+        r->past[i] = (struct ch_step_result){b->text, b->flags & CH_F_UNDONE, at};
 }
 
 /* A step with a condition that does not hold, or after skipped steps only, is skipped. */

@@ -194,6 +194,7 @@ static void exec_set_result(struct exec *x, const struct ch_program_result *r) {
     ch_ends_text(&x->output, &text);
     x->call->answer.shape.tail = true;
     x->call->answer.shape.last = last;
+    x->call->answer.failed = last != NULL;
     ch_answer_text(&x->call->answer, ch_buf_sv(&text));
     exec_set_details(x, r, CH_SV(""));
 }
