@@ -4,9 +4,9 @@
  *
  * Git executes commands that a repository's files name: hooks, core.fsmonitor, filters. The
  * sandbox keeps these files read-only in the repositories that exist when a command starts.
- * A repository that a command makes is found afterwards. If the repository provably names no
- * command, it is left unchanged. Otherwise its configuration and hooks are set aside: each
- * file is renamed to NAME.held, until a person agrees to it.
+ * A repository, or a missing file of one, that a command makes is found afterwards. If the
+ * repository provably names no command, it is left unchanged. Otherwise its configuration and
+ * hooks are set aside: each file is renamed to NAME.held, until a person agrees to it.
  *
  * Files of a special kind are treated in the same way. Those at the top of a directory are
  * read-only in the sandbox. Elsewhere, and where none existed, a file that a command wrote
@@ -14,6 +14,8 @@
  * packages are code, and contain such files by the hundred. Files that the command could not
  * write stay: another program wrote them, and may have them open, as chela its store in a
  * home directory.
+ *
+ * Protected and hidden paths that did not exist when the command started are set aside, too.
  *
  * All functions block and may be called from any thread. */
 #ifndef CH_GUARD_REPOSITORIES_H
@@ -37,6 +39,7 @@ struct ch_special {
 struct ch_repositories {
     const char **paths; /* NULL-terminated, in the arena */
     size_t n;
+    unsigned char *lacks; /* for each path: files of a repository that do not exist, a bit each */
     bool cut; /* a limit was reached; repositories near the top come first */
     const char **sockets; /* Unix sockets, through which a program would reach another one;
                              NULL-terminated, in the arena */
@@ -49,6 +52,9 @@ struct ch_repositories {
     /* Absolute paths; NULL: none. Read-only for the command, of ch_repositories_kept; and
      * neither readable nor writable. */
     const char *const *kept, *const *hidden;
+    /* The same for paths that did not exist, of ch_repositories_absent. A program made whatever is
+     * there now; but a hidden file that a process has open belongs to that process. */
+    const char *const *absent, *const *absent_hidden;
     const char **fixed; /* paths of the special files at_top; NULL-terminated, in the arena */
 };
 
@@ -69,6 +75,7 @@ struct ch_held {
 struct ch_held_list {
     struct ch_held *v; /* in the arena */
     size_t n, cap;
+    size_t more; /* files that were set aside, too, but are beyond the limit of the list */
     bool cut; /* not all directories were looked at */
 };
 
@@ -84,6 +91,15 @@ void ch_repositories_hold(struct ch_arena *arena, const char *const *tops,
  * link on the way. The path of "name?" is name. */
 const char *const *ch_repositories_kept(struct ch_arena *arena, const char *top,
                                         const char *const *paths);
+
+/* The other ones, which do not exist. */
+const char *const *ch_repositories_absent(struct ch_arena *arena, const char *top,
+                                          const char *const *paths);
+
+/* Between these two calls, files that are set aside are remembered: a command that runs at the same
+ * time found them there, and may have made another file in their place. */
+void ch_holds_begin(void);
+void ch_holds_end(void);
 
 /* Put a file back under its own name: 0 or -errno; -ESTALE: it was changed after it was set
  * aside. */

@@ -2,7 +2,9 @@
 #include "sandbox/bwrap.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,6 +24,18 @@ static void add_tmpfs(struct ch_argv *w, const struct ch_view_step *op, const ch
     if (op->size)
         bwrap_add(w, "--size", ch_text("%llu", (unsigned long long)op->size), NULL);
     bwrap_add(w, "--tmpfs", dst, NULL);
+}
+
+/* bubblewrap reads the text from a descriptor that is open when it starts. */
+static void add_text(struct ch_argv *w, const struct ch_view_step *op) {
+    size_t n = strlen(op->src);
+    int fd = n ? memfd_create("text", 0) : open("/dev/null", O_RDONLY);
+
+    if (fd < 0 || (n && (write(fd, op->src, n) != (ssize_t)n || lseek(fd, 0, SEEK_SET) < 0)))
+        ch_die("unavailable", "the sandbox cannot make a file for %s: %s", op->dst,
+               strerror(errno));
+    bwrap_add(w, "--perms", "0444", NULL);
+    bwrap_add(w, "--ro-bind-data", ch_text("%d", fd), op->dst);
 }
 
 static void add_op(struct ch_argv *w, const struct ch_view_step *op) {
@@ -52,6 +66,9 @@ static void add_op(struct ch_argv *w, const struct ch_view_step *op) {
         break;
     case CH_STEP_HIDE_FILE:
         bwrap_add(w, "--ro-bind", "/dev/null", op->dst);
+        break;
+    case CH_STEP_TEXT:
+        add_text(w, op);
         break;
     case CH_STEP_HIDE_DIR:
         bwrap_add(w, "--tmpfs", op->dst, NULL);

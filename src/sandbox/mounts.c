@@ -28,6 +28,7 @@
 #define BASE "/tmp" /* any directory that exists on every system */
 #define OLD "/old"
 #define NEW "/new"
+#define TEXT "/text" /* a file, before it is moved to its place */
 
 #define MOUNT_SETATTR 442
 #define ATTR_RDONLY 1
@@ -205,6 +206,20 @@ static void mount_dev(const char *dst, uint64_t size) {
     mount_tmpfs(ch_text("%s/shm", dst), "1777", size);
 }
 
+/* The file has no other name when the box is complete. */
+static void mount_text(const char *text, const char *dst) {
+    int fd = open(TEXT, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0444);
+    size_t n = strlen(text);
+
+    if (fd < 0 || fchmod(fd, 0444) < 0 || write(fd, text, n) != (ssize_t)n)
+        mounts_fail("make", TEXT);
+    close(fd);
+    do_mount(TEXT, dst, NULL, MS_BIND, NULL);
+    mounts_set_attributes(dst, ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV, false);
+    if (unlink(TEXT) < 0)
+        mounts_fail("remove", TEXT);
+}
+
 static void mounts_carry_out(const struct ch_view_step *op) {
     const char *src = op->src ? ch_text(OLD "%s", op->src) : NULL;
     const char *dst = ch_text(NEW "%s", strcmp(op->dst, "/") == 0 ? "" : op->dst);
@@ -238,6 +253,9 @@ static void mounts_carry_out(const struct ch_view_step *op) {
     case CH_STEP_HIDE_FILE:
         do_mount(OLD "/dev/null", dst, NULL, MS_BIND, NULL);
         mounts_set_attributes(dst, ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV, false);
+        break;
+    case CH_STEP_TEXT:
+        mount_text(op->src, dst);
         break;
     case CH_STEP_HIDE_DIR:
         mount_tmpfs(dst, "755", 0);

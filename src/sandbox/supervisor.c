@@ -32,7 +32,6 @@
 struct keeper {
     struct ch_box *box;
     struct ch_box_view view;
-    struct ch_box_guard guard;
     struct ch_box_group group;
     const char *scratch; /* NULL: none */
     pid_t child;         /* bubblewrap, init or the command */
@@ -43,7 +42,7 @@ struct keeper {
     bool orphaned;       /* the leader died while the command ran, and nobody had asked */
     struct timespec since; /* the start of the command, by the clock of files */
     struct ch_arena arena;
-    const char *const *kept; /* as in repositories.h */
+    const char *const *kept, *const *absent, *const *absent_hidden; /* as in repositories.h */
 };
 
 #define READY_POLL_NS 5000000
@@ -106,12 +105,12 @@ static void supervisor_prepare(struct keeper *k) {
         return;
     }
     ch_view_make(&k->view, k->box);
-    const char *refused = ch_guard_set(&k->guard, &k->view, k->box);
-    if (refused) {
-        ch_guard_lift(&k->guard);
+    const char *refused = ch_guard_set(&k->view, k->box);
+    if (refused)
         ch_die("permission_denied", "%s is a symbolic link, so it cannot be protected", refused);
-    }
     k->kept = ch_repositories_kept(&k->arena, k->box->workspace, k->box->protect.p);
+    k->absent = ch_repositories_absent(&k->arena, k->box->workspace, k->box->protect.p);
+    k->absent_hidden = ch_repositories_absent(&k->arena, NULL, k->box->hide.p);
     ch_view_seal(&k->view);
     open_sysctl();
     k->ready = ch_pipe_to(CH_FD_READY);
@@ -149,8 +148,6 @@ static void clean_up(struct keeper *k) {
                     (unsigned long long)k->box->limits.total / (1024 * 1024));
     if (k->scratch)
         ch_scratch_remove(k->scratch);
-    else
-        ch_guard_lift(&k->guard);
 }
 
 /* True if the runtime, which reads the reports, has been killed. Its threads end one after the
@@ -166,8 +163,12 @@ static bool is_forsaken(const struct keeper *k) {
 static void search_after(const struct keeper *k) {
     struct ch_arena arena = {0};
     struct ch_held_list held;
-    struct ch_repositories before = {
-        .cut = true, .unknown = true, .kept = k->kept, .hidden = k->box->hide.p};
+    struct ch_repositories before = {.cut = true,
+                                     .unknown = true,
+                                     .kept = k->kept,
+                                     .hidden = k->box->hide.p,
+                                     .absent = k->absent,
+                                     .absent_hidden = k->absent_hidden};
     const struct ch_box *box = k->box;
     const char **tops = ch_arena_zalloc(&arena, (box->writable.n + 2) * sizeof(*tops));
     size_t n = 0;

@@ -15,7 +15,8 @@ enum ch_step_kind {
     CH_STEP_TMPFS, /* empty, writable for all, of `size` bytes */
     CH_STEP_PROC,
     CH_STEP_DEV,       /* common devices, terminals and shm */
-    CH_STEP_HIDE_FILE, /* hide the contents of a file */
+    CH_STEP_HIDE_FILE, /* close a file of the system: it cannot be opened */
+    CH_STEP_TEXT,      /* a read-only file with the text src at dst, which exists */
     CH_STEP_HIDE_DIR,
     CH_STEP_SEAL, /* make dst itself read-only, not the mounts below it */
 };

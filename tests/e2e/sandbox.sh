@@ -109,12 +109,20 @@ for _ in {1..100}; do
 done
 check "a job: none outlives the program" sh -c '! grep -lzx 36007 /proc/[0-9]*/cmdline 2>/dev/null'
 
-# While a box is open, an absent file that is protected has a directory in its
-# place; that is no configuration.
 mkdir "$space/chela.yaml"
 call 'echo fine'
 check "a directory is no chela.yaml" grep -q fine "$out"
 rmdir "$space/chela.yaml"
+
+# --- nothing stands in for what does not exist; what a command makes there is set aside
+before=$(ls -A "$space")
+call 'ls -A'
+same "a command sees the files that are there" "$before" "$(sed 1d "$out")"
+call 'echo KEY=1 > .env; mkdir -p .ssh && echo x > .ssh/authorized_keys'
+check "a protected name is set aside" test -e "$space/.env.held" -a ! -e "$space/.env"
+check "a protected directory is set aside" test -e "$space/.ssh.held/authorized_keys" -a ! -e "$space/.ssh"
+check "and the result says so" grep -qF '[.env was set aside as .env.held:' "$out"
+rm -rf "$space/.env.held" "$space/.ssh.held"
 
 chela run --model scripted/rules.yaml --approve deny --output jsonl go
 holds "--approve deny: exec is not made" '[.[] | select(.type == "tool_result")] | .[0].error_type == "permission_denied"'

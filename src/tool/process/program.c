@@ -187,6 +187,7 @@ static void find_repositories(struct ch_program *p) {
     while (policy->writable && policy->writable[n])
         n++;
     p->tops = ch_arena_zalloc(&p->arena, (n + 2) * sizeof(*p->tops));
+    ch_holds_begin();
     n = 0;
     if (!policy->workspace_read_only)
         add_top(p, &n, p->opts.workspace);
@@ -216,6 +217,8 @@ static void program_prepare(struct ch_work *w) {
     int rc = ch_sandbox_wrap(&p->arena, p->opts.policy, &cmd, &p->box, &p->err);
     p->before.loose = p->box.degraded;
     p->before.kept = p->box.kept;
+    p->before.absent = p->box.absent;
+    p->before.absent_hidden = p->box.absent_hidden;
     p->before.hidden = p->opts.policy->hide;
     if (rc < 0)
         p->error_type = rc == CHELA_EPERM ? "permission_denied" : "not_found";
@@ -226,6 +229,8 @@ static void program_prepare(struct ch_work *w) {
 static void program_destroy(struct ch_program *p) {
     if (p->reports >= 0)
         close(p->reports);
+    if (p->tops)
+        ch_holds_end();
     ch_arena_release(&p->arena);
     ch_free(p);
 }

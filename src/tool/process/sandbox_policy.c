@@ -311,13 +311,16 @@ const char *ch_sandbox_lacks(struct ch_arena *a, const struct ch_sandbox_policy 
     return ch_arena_printf(a, "%s (%s)", gap->name, gap->why);
 }
 
-static const char *const *kept_paths(struct ch_arena *a, const struct ch_sandbox_policy *policy,
-                                     const char *workspace) {
+static void find_kept(struct ch_arena *a, const struct ch_sandbox_policy *policy,
+                      const struct ch_sandbox_command *cmd, struct ch_sandboxed *out) {
     const char *const *list = protected_by(policy);
+    const char *workspace = ch_sandbox_resolve(a, cmd->workspace);
 
     for (const char *const *path = policy->ask; path && *path; path++)
         add_path(a, &list, *path);
-    return ch_repositories_kept(a, ch_sandbox_resolve(a, workspace), list);
+    out->kept = ch_repositories_kept(a, workspace, list);
+    out->absent = ch_repositories_absent(a, workspace, list);
+    out->absent_hidden = ch_repositories_absent(a, workspace, policy->hide);
 }
 
 int ch_sandbox_wrap(struct ch_arena *a, const struct ch_sandbox_policy *policy,
@@ -349,7 +352,7 @@ int ch_sandbox_wrap(struct ch_arena *a, const struct ch_sandbox_policy *policy,
     if (rc < 0)
         return rc;
     out->argv = w.p;
-    out->kept = kept_paths(a, policy, cmd->workspace);
+    find_kept(a, policy, cmd, out);
     out->boxed = true;
     return 0;
 }

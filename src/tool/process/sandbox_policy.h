@@ -37,8 +37,8 @@ struct ch_sandbox_policy {
     bool workspace_read_only;
     const char *const *writable; /* absolute paths in addition to the workspace */
     const char *const *readable; /* absolute paths in addition to the system's */
-    /* Read-only even where writable, and even if absent: absolute, or below the workspace;
-     * "name?" applies only if the path exists. NULL: ch_sandbox_protected. */
+    /* Read-only even where writable: absolute, or below the workspace. What a program makes at
+     * such a path is set aside. File tools may make "name?". NULL: ch_sandbox_protected. */
     const char *const *protect;
     /* Absolute: read-only for programs; a file tool writes one only if a person agrees. */
     const char *const *ask;
@@ -114,7 +114,8 @@ struct ch_sandboxed {
     const char *const *argv; /* in the arena; the command's own argv if not boxed */
     bool boxed;              /* the child reports on descriptor 3 and starts in cwd "/" */
     bool degraded;           /* a needed layer is missing */
-    const char *const *kept; /* read-only, as in repositories.h; in the arena, or NULL */
+    /* as in repositories.h; in the arena, or NULL */
+    const char *const *kept, *const *absent, *const *absent_hidden;
 };
 
 /* Decide how cmd is started. CHELA_EPERM: a needed layer is missing in mode `required`; err

@@ -1,5 +1,6 @@
-/* test_repositories.c -- file systems that lack something: types of directory entries, and
- * renaming without replacing.
+/* test_repositories.c -- what a command made is set aside: at protected and hidden paths that
+ * did not exist, in repositories, by the thousand; and on file systems that lack something: types
+ * of directory entries, and renaming without replacing.
  *
  * The program's own readdir() and renameat2() take the place of such a file system. */
 #include <dirent.h>
@@ -50,6 +51,12 @@ static int set_up(void **state) {
     snprintf(dir, sizeof(dir), "/tmp/chela-guard-XXXXXX");
     assert_non_null(mkdtemp(dir));
     return chdir(dir);
+}
+
+/* For thousands of files: in memory, if possible. */
+static int set_up_fast(void **state) {
+    snprintf(dir, sizeof(dir), "/dev/shm/chela-guard-XXXXXX");
+    return mkdtemp(dir) ? chdir(dir) : set_up(state);
 }
 
 static int tear_down(void **state) {
@@ -146,11 +153,190 @@ static void test_kept(void **state) {
     assert_string_equal(got("home/.local/state/chela/chela.db"), "written meanwhile");
 }
 
+/* Look before and after a command, which is made of system calls here. */
+struct look {
+    struct ch_arena arena;
+    struct ch_repositories before;
+    struct ch_held_list held;
+    const char *tops[2];
+};
+
+static const char *const names[] = {".env", ".ssh", ".kube?", "deep/er/key", NULL};
+
+static void look_before(struct look *l, const char *hidden) {
+    static const char *list[2];
+
+    *l = (struct look){.tops = {dir, NULL}};
+    list[0] = hidden;
+    ch_repositories_find(&l->arena, l->tops, CH_KIND_EXECUTED, &l->before);
+    l->before.absent = ch_repositories_absent(&l->arena, dir, names);
+    l->before.absent_hidden = ch_repositories_absent(&l->arena, dir, list);
+    l->before.hidden = list;
+}
+
+/* The names that were set aside, each with a blank. */
+static const char *look_after(struct look *l) {
+    static char text[300];
+    const struct timespec start = {0};
+    size_t n = 0;
+
+    ch_repositories_hold(&l->arena, l->tops, CH_KIND_EXECUTED, &l->before, &start, &l->held);
+    text[0] = '\0';
+    for (size_t i = 0; i < l->held.n && n < sizeof(text); i++)
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "%s ", l->held.v[i].name);
+    return text;
+}
+
+static void run(const char *command) {
+    assert_int_equal(system(command), 0);
+}
+
+/* What a command makes at a protected path is set aside, whatever form it has. */
+static void test_absent(void **state) {
+    static const struct {
+        const char *command, *held;
+    } cases[] = {
+        {"echo x > .env", ".env "},
+        {"mkdir .ssh; echo x > .ssh/authorized_keys; ln -s .ssh .kube", ".ssh .kube "},
+        {"mkdir -p deep/er; echo x > deep/er/key; echo x > deep/er/other", "key "},
+        {"mkdir -p a/er; echo x > a/er/key; ln -s a deep", "deep "},
+        {"mkdir -p deep a; echo x > a/key; ln -s ../a deep/er", "er "},
+        {"mkdir deep; echo x > deep/er", ""},
+        {"echo x > .environment", ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct look l;
+        look_before(&l, NULL);
+        run(cases[i].command);
+        assert_string_equal(look_after(&l), cases[i].held);
+        assert_string_equal(look_after(&l), ""); /* once */
+        run("rm -rf deep a .env* .ssh* .kube*");
+        ch_arena_release(&l.arena);
+    }
+    /* what was there before is not */
+    struct look l;
+    put(".env", "mine");
+    look_before(&l, NULL);
+    put(".env", "written by an editor");
+    assert_string_equal(look_after(&l), "");
+    ch_arena_release(&l.arena);
+}
+
+/* A file that chela hides is set aside, unless a program has opened it meanwhile. */
+static void test_absent_hidden(void **state) {
+    struct look l;
+
+    (void)state;
+    look_before(&l, at("store.db-journal"));
+    put("store.db-journal", "forged");
+    assert_string_equal(look_after(&l), "store.db-journal ");
+    ch_arena_release(&l.arena);
+
+    look_before(&l, at("store.db-wal"));
+    put("store.db-wal", "of another program");
+    int fd = open("store.db-wal", O_RDONLY | O_CLOEXEC);
+    assert_string_equal(look_after(&l), "");
+    close(fd);
+    /* SQLite locks the file beside it */
+    put("store.db-shm", "");
+    fd = open("store.db-shm", O_RDWR | O_CLOEXEC);
+    struct flock lock = {.l_type = F_RDLCK, .l_start = 128, .l_len = 1};
+    assert_int_equal(fcntl(fd, F_SETLK, &lock), 0);
+    assert_string_equal(look_after(&l), "");
+    close(fd);
+    unlink("store.db-shm");
+    assert_string_equal(look_after(&l), "store.db-wal ");
+    ch_arena_release(&l.arena);
+}
+
+/* The files of a known repository that did not exist. */
+static void test_parts(void **state) {
+    static const struct {
+        const char *command, *held;
+    } cases[] = {
+        {"mkdir r/hooks; cp /bin/true r/hooks/post-checkout", "hooks "},
+        {"ln -s ../x r/hooks", "hooks "},
+        {"mkdir r/hooks; echo x > r/hooks/pre-push.sample", ""},
+        {"echo ../x > r/commondir", "commondir "},
+        {"printf '[core]\\n fsmonitor=x\\n' > r/config.worktree", "config.worktree "},
+        {"printf '[user]\\n name=x\\n' > r/config.worktree", ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct look l;
+        run("mkdir -p r/objects r/refs; echo 'ref: refs/heads/x' > r/HEAD; "
+            "printf '[core]\\n pager=mine\\n' > r/config");
+        look_before(&l, NULL);
+        run(cases[i].command);
+        assert_string_equal(look_after(&l), cases[i].held);
+        assert_string_equal(got("r/config"), "[core]\n pager=mine\n"); /* as a person wrote it */
+        run("rm -rf r");
+        ch_arena_release(&l.arena);
+    }
+}
+
+/* A command that found a file there, which was set aside while it ran, has made the next one. */
+static void test_together(void **state) {
+    struct look first, second;
+
+    (void)state;
+    ch_holds_begin();
+    ch_holds_begin();
+    look_before(&first, NULL);
+    put(".env", "of the first");
+    put(".envrc", "of the first");
+    look_before(&second, NULL); /* both are there, and read-only for the second */
+    assert_string_equal(look_after(&first), ".envrc .env ");
+    put(".env", "of the second");
+    put(".envrc", "of the second");
+    assert_string_equal(look_after(&second), ".envrc .env ");
+    unlink(".env");
+    unlink(".envrc");
+    assert_int_equal(ch_held_restore(&first.held.v[1]), 0);
+    assert_string_equal(look_after(&second), ""); /* a person put it back */
+    ch_holds_end();
+    ch_holds_end();
+    ch_arena_release(&first.arena);
+    ch_arena_release(&second.arena);
+}
+
+/* Ten thousand files: all are set aside, and all can be put back. */
+static void test_many(void **state) {
+    enum { MANY = 10000 };
+    struct look l;
+
+    (void)state;
+    look_before(&l, NULL);
+    for (int i = 0; i < MANY; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "%d", i);
+        assert_int_equal(mkdir(name, 0755), 0);
+        snprintf(name, sizeof(name), "%d/.envrc", i);
+        put(name, "x");
+    }
+    look_after(&l);
+    assert_int_equal(l.held.n, MANY);
+    assert_int_equal(l.held.more, 0);
+    assert_int_equal(access("0/.envrc", F_OK), -1);
+    assert_int_equal(access("9999/.envrc.held", F_OK), 0);
+    for (size_t i = 0; i < MANY; i++)
+        assert_int_equal(ch_held_restore(&l.held.v[i]), 0);
+    ch_arena_release(&l.arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_sockets, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_restore, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_kept, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_absent, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_absent_hidden, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_parts, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_together, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_many, set_up_fast, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

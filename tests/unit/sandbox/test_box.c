@@ -1,5 +1,5 @@
 /* test_box.c -- the parts of a box that need no namespace: the view as a list,
- * protected paths and their stand-ins, scratch directories, the hunt. */
+ * protected paths, scratch directories, the hunt. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -74,73 +73,63 @@ static const char *steps(const struct ch_box_view *v) {
             text = ch_text("%s%s %s;", text,
                            s->kind == CH_STEP_RO          ? "RO"
                            : s->kind == CH_STEP_SYMLINK   ? "LINK"
-                           : s->kind == CH_STEP_HIDE_FILE ? "HIDE"
+                           : s->kind == CH_STEP_TEXT && !*s->src ? "EMPTY"
+                           : s->kind == CH_STEP_HIDE_DIR  ? "HIDE"
                                                           : "RW",
                            s->dst + strlen(dir) + 1);
     }
     return text;
 }
 
-static const char *protect(struct ch_box_guard *g, const char *const *paths, size_t n, bool strict,
-                           const char **refused) {
+static const char *protect(const char *const *paths, size_t n, bool strict, const char **refused) {
     struct ch_box box = {.workspace = dir, .strict = strict};
     struct ch_box_view v = {0};
 
     box.protect = (struct ch_paths){.p = (const char **)paths, .n = n};
-    *refused = ch_guard_set(g, &v, &box);
+    *refused = ch_guard_set(&v, &box);
     const char *text = steps(&v);
     ch_free(v.steps);
     return text;
 }
 
+/* A path that does not exist has no step and stays absent. */
 static void test_protected_paths(void **state) {
     static const struct {
         const char *what;
         const char *dirs[3], *files[3];
         const char *paths[4];
         const char *steps;
-        const char *made[2]; /* stand-ins */
     } cases[] = {
         {"there",
          {".git", ".git/hooks"},
          {".git/config"},
          {".git/hooks", ".git/config"},
-         "RW .git;RO .git/hooks;RO .git/config;",
-         {NULL}},
-        {"absent", {NULL}, {NULL}, {".env"}, "RO .env;", {".env"}},
-        {"absent below what is there",
-         {".git"},
-         {NULL},
-         {".git/hooks"},
-         "RW .git;RO .git/hooks;",
-         {".git/hooks"}},
-        {"absent with its parent: once",
-         {NULL},
-         {NULL},
-         {".git/hooks", ".git/config"},
-         "RO .git;",
-         {".git"}},
-        {"a file in place of a directory", {NULL}, {".git"}, {".git/hooks"}, "RO .git;", {NULL}},
+         "RW .git;RO .git/hooks;RO .git/config;"},
+        {"absent", {NULL}, {NULL}, {".env"}, ""},
+        {"absent below what is there", {".git"}, {NULL}, {".git/hooks"}, ""},
+        {"absent with its parent", {NULL}, {NULL}, {".git/hooks", ".git/config"}, ""},
+        {"a file in place of a directory", {NULL}, {".git"}, {".git/hooks"}, ""},
         {"the parent too",
          {".git", ".git/hooks"},
          {NULL},
          {".git/hooks", ".git"},
-         "RO .git;RO .git/hooks;",
-         {NULL}},
+         "RO .git;RO .git/hooks;"},
         {"the parent first",
          {".git", ".git/hooks"},
          {NULL},
          {".git", ".git/hooks"},
-         "RO .git;RO .git/hooks;",
-         {NULL}},
-        {"only if there: not", {NULL}, {NULL}, {".bashrc?"}, "", {NULL}},
-        {"only if there: is", {NULL}, {".bashrc"}, {".bashrc?"}, "RO .bashrc;", {NULL}},
-        {"slashes", {".git"}, {NULL}, {".git//hooks/"}, "RW .git;RO .git/hooks;", {".git/hooks"}},
-        {"elsewhere", {NULL}, {NULL}, {"/nonexistent/key"}, "", {NULL}},
+         "RO .git;RO .git/hooks;"},
+        {"only if there: not", {NULL}, {NULL}, {".bashrc?"}, ""},
+        {"only if there: is", {NULL}, {".bashrc"}, {".bashrc?"}, "RO .bashrc;"},
+        {"slashes",
+         {".git", ".git/hooks"},
+         {NULL},
+         {".git//hooks/"},
+         "RW .git;RO .git/hooks;"},
+        {"elsewhere", {NULL}, {NULL}, {"/nonexistent/key"}, ""},
     };
 
     for (size_t i = 0; i < CH_LEN(cases); i++) {
-        struct ch_box_guard g;
         const char *refused;
         size_t n = 0;
         setup(state);
@@ -150,111 +139,64 @@ static void test_protected_paths(void **state) {
             make_file(cases[i].files[j]);
         while (n < 4 && cases[i].paths[n])
             n++;
-        const char *got = protect(&g, cases[i].paths, n, true, &refused);
+        const char *got = protect(cases[i].paths, n, true, &refused);
         if (strcmp(got, cases[i].steps) != 0 || refused)
             fail_msg("%s: %s", cases[i].what, got);
-        for (size_t j = 0; j < 2 && cases[i].made[j]; j++)
-            assert_true(exists(cases[i].made[j]));
-        ch_guard_lift(&g);
-        for (size_t j = 0; j < 2 && cases[i].made[j]; j++)
-            if (exists(cases[i].made[j]))
-                fail_msg("%s: %s was left behind", cases[i].what, cases[i].made[j]);
-        for (size_t j = 0; j < 3 && cases[i].dirs[j]; j++)
-            assert_true(exists(cases[i].dirs[j]));
+        assert_false(exists(".env"));
         teardown(state);
     }
 }
 
 static void test_absolute_protected_path(void **state) {
-    struct ch_box_guard g;
     const char *refused, *path = in_dir("keys");
 
     (void)state;
-    assert_string_equal(protect(&g, &path, 1, false, &refused), "RO keys;");
-    ch_guard_lift(&g);
+    assert_string_equal(protect(&path, 1, false, &refused), "");
     assert_false(exists("keys"));
+    make_file("keys");
+    assert_string_equal(protect(&path, 1, false, &refused), "RO keys;");
+}
+
+/* The parts of a repository that exist; nothing takes the place of the others. */
+static void test_repository(void **state) {
+    const char *git = in_dir(".git");
+    struct ch_box box = {.workspace = dir, .repositories = {.p = &git, .n = 1}};
+    struct ch_box_view v = {0};
+
+    (void)state;
+    make_dir(".git");
+    make_file(".git/config");
+    assert_null(ch_guard_set(&v, &box));
+    assert_string_equal(steps(&v), "RW .git;RO .git/config;");
+    assert_false(exists(".git/commondir") || exists(".git/hooks") ||
+                 exists(".git/config.worktree"));
+    ch_free(v.steps);
 }
 
 /* A link cannot be held in place. */
 static void test_link(void **state) {
     const char *path = ".env", *refused;
-    struct ch_box_guard g;
 
     (void)state;
     make_file("real");
     assert_int_equal(symlink("real", in_dir(".env")), 0);
-    assert_string_equal(protect(&g, &path, 1, false, &refused), "RO real;");
+    assert_string_equal(protect(&path, 1, false, &refused), "RO real;");
     assert_null(refused);
-    ch_guard_lift(&g);
-    protect(&g, &path, 1, true, &refused);
+    protect(&path, 1, true, &refused);
     assert_string_equal(refused, in_dir(".env"));
-    ch_guard_lift(&g);
     assert_true(exists(".env"));
 }
 
 /* The target of a link stays out of the box, also if its path begins like the workspace's. */
 static void test_link_to_neighbour(void **state) {
     const char *path = ".bashrc?", *refused, *other = ch_text("%s-other", dir);
-    struct ch_box_guard g;
 
     (void)state;
     assert_int_equal(mkdir(other, 0700), 0);
     assert_int_equal(symlink(other, in_dir(".bashrc")), 0);
-    const char *got = protect(&g, &path, 1, false, &refused);
-    ch_guard_lift(&g);
+    const char *got = protect(&path, 1, false, &refused);
     assert_int_equal(rmdir(other), 0);
     assert_string_equal(got, "");
-}
-
-/* Commands at the same time share stand-ins; the last takes them away. */
-static void test_shared_stand_ins(void **state) {
-    const char *path = ".env", *refused;
-    struct ch_box_guard first, second;
-
-    (void)state;
-    protect(&first, &path, 1, false, &refused);
-    assert_string_equal(protect(&second, &path, 1, false, &refused), "RO .env;");
-    ch_guard_lift(&first);
-    assert_true(exists(".env"));
-    ch_guard_lift(&second);
-    assert_false(exists(".env"));
-
-    protect(&first, &path, 1, false, &refused);
-    protect(&second, &path, 1, false, &refused);
-    ch_guard_lift(&second);
-    assert_true(exists(".env"));
-    ch_guard_lift(&first);
-    assert_false(exists(".env"));
-}
-
-/* What a killed keeper left is known by its looks; what a person made is not
- * touched, though it be empty too. */
-static void test_left_stand_ins(void **state) {
-    const char *paths[] = {".env", ".ssh"}, *refused;
-    struct ch_box_guard g;
-
-    (void)state;
-    assert_int_equal(mkdir(in_dir(".env"), 0700), 0);
-    assert_int_equal(chmod(in_dir(".env"), 0111), 0);
-    make_dir(".ssh");
-    assert_string_equal(protect(&g, paths, 2, false, &refused), "RO .env;RO .ssh;");
-    ch_guard_lift(&g);
-    assert_false(exists(".env"));
-    assert_true(exists(".ssh"));
-}
-
-/* Somebody else's lock on the directory does not stop anything. */
-static void test_foreign_lock(void **state) {
-    const char *path = ".env", *refused;
-    struct ch_box_guard g;
-    int fd = open(dir, O_RDONLY | O_DIRECTORY);
-
-    (void)state;
-    assert_int_equal(flock(fd, LOCK_EX), 0);
-    assert_string_equal(protect(&g, &path, 1, false, &refused), "RO .env;");
-    close(fd);
-    ch_guard_lift(&g);
-    assert_false(exists(".env"));
 }
 
 static void test_view(void **state) {
@@ -298,7 +240,6 @@ static void test_view_of_links(void **state) {
         .hide = {.p = hide, .n = 1},
     };
     struct ch_box_view v = {0};
-    struct ch_box_guard g;
 
     (void)state;
     make_dir("a");
@@ -310,10 +251,9 @@ static void test_view_of_links(void **state) {
     assert_int_equal(symlink(in_dir("a"), in_dir("to_a")), 0);
     assert_int_equal(symlink("../w", in_dir("ws/to_w")), 0);
     ch_view_make(&v, &box);
-    ch_guard_set(&g, &v, &box);
+    ch_guard_set(&v, &box);
     /* the link in the workspace is there with the workspace */
-    assert_string_equal(steps(&v), "RW w;RW ws;RO a/b;RO a/b/c;LINK to_a;HIDE w/secret;");
-    ch_guard_lift(&g);
+    assert_string_equal(steps(&v), "RW w;RW ws;RO a/b;RO a/b/c;LINK to_a;EMPTY w/secret;");
     ch_free(v.steps);
 }
 
@@ -391,11 +331,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_protected_paths),
         T(test_absolute_protected_path),
+        T(test_repository),
         T(test_link),
         T(test_link_to_neighbour),
-        T(test_shared_stand_ins),
-        T(test_left_stand_ins),
-        T(test_foreign_lock),
         T(test_view),
         T(test_view_of_links),
         T(test_scratch),

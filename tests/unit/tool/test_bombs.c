@@ -236,14 +236,14 @@ static void test_daily_life(enum box_machine machine) {
     world_close();
 }
 
-/* A command that is abandoned leaves neither processes nor stand-ins. */
+/* A command that is abandoned leaves neither processes nor files that others trust. */
 static void test_abandoned(enum box_machine machine) {
     char mark[24];
     CH_BUF_AUTO arguments = {0};
 
     world_open(machine);
     snprintf(mark, sizeof(mark), "8%d", (int)getpid());
-    ch_buf_addf(&arguments, "{\"command\":\"echo up > up; sleep %s\"}", mark);
+    ch_buf_addf(&arguments, "{\"command\":\"echo evil > .env; echo up > up; sleep %s\"}", mark);
     struct kit_call call = {"c", "exec", ch_buf_str(&arguments), 0};
     kit_start(&w.k, &call, 1);
     for (int i = 0; i < 1000 && !holds("up", "up"); i++) {
@@ -253,10 +253,10 @@ static void test_abandoned(enum box_machine machine) {
     assert_true(holds("up", "up"));
     CH_AUTOFREE char *env = kit_path(&w.k, ".env");
     struct stat st;
-    assert_int_equal(lstat(env, &st) == 0, w.boxed);
+    assert_int_equal(lstat(env, &st), 0);
     kit_end(&w.k);
     world_wait_until_gone("abandoned", mark);
-    for (int i = 0; i < 300 && lstat(env, &st) == 0; i++)
+    for (int i = 0; i < 2000 && lstat(env, &st) == 0; i++)
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     assert_int_equal(lstat(env, &st), -1);
     world_close();
@@ -284,7 +284,7 @@ static void test_abandoned_early(enum box_machine machine) {
     world_close();
 }
 
-/* Eight at once, in one workspace, with stand-ins that come and go. */
+/* Eight at once, in one workspace, each of which makes what is set aside at the end of another. */
 static void test_together(enum box_machine machine) {
     struct kit_call calls[8];
 

@@ -511,6 +511,11 @@ static void test_left(enum box_machine machine) {
     kit_put(&w.k, "sub/.envrc", "mine");
     world_run("cat sub/.envrc; touch sub/other", "");
     assert_null(strstr(w.k.content, "was set aside as"));
+    /* protected and hidden paths that did not exist */
+    world_run("echo x > .env; mkdir .ssh", "");
+    assert_non_null(strstr(w.k.content, "[.env was set aside as .env.held: "));
+    assert_non_null(strstr(w.k.content, "[.ssh was set aside as .ssh.held: "));
+    assert_false(there(".env") || there(".ssh"));
     world_run("echo evil > sub/.envrc", "");
     assert_non_null(strstr(w.k.content, "sub/.envrc was set aside as .envrc.held: direnv"));
     assert_false(there("sub/.envrc"));
@@ -521,6 +526,48 @@ static void test_left(enum box_machine machine) {
     assert_true(holds("AGENTS.md", "fine"));
     ch_approvals_free(rules);
     w.k.opts.approvals = NULL;
+    world_close();
+}
+
+/* Programs that read a whole tree work in every workspace: nothing stands in for a protected file
+ * that does not exist, and a hidden file reads as an empty one. */
+static void test_tree_readers(enum box_machine machine) {
+    static const char *const commands[] = {
+        "grep -r needle src >/dev/null && grep -rc . . >/dev/null",
+        "find . -type f -exec head -c 1 {} + >/dev/null",
+        "tar cf \"$TMPDIR/tree.tar\" . && tar tf \"$TMPDIR/tree.tar\" >/dev/null",
+        "cp -r . \"$TMPDIR/copy\"",
+        "git status --porcelain >/dev/null && git add -A && git -c user.name=a -c user.email=a@b "
+        "commit -qm all && git log -1 --format=%s >/dev/null",
+        "command -v node >/dev/null || exit 0; node --test >/dev/null",
+    };
+    static const char *const none[] = {".env", ".ssh", "chela.yaml", "commondir"};
+
+    world_open(machine);
+    CH_AUTOFREE char *store = kit_path(&w.k, "store.db");
+    const char *const hide[] = {store, NULL};
+    w.policy.hide = hide;
+    kit_mkdir(&w.k, "src");
+    kit_put(&w.k, "src/a.txt", "needle");
+    kit_put(&w.k, "src/a.test.js", "require('node:test')('adds', () => {});\n");
+    world_run("git init -q .", "");
+    kit_put(&w.k, "store.db", "s3cret");
+    for (size_t i = 0; i < CH_LEN(commands); i++) {
+        world_run(commands[i], "");
+        /* "[exit code 0, 0.1 s]\n(no output)": nothing on stderr */
+        if (!strstr(w.k.content, "[exit code 0,") || !strstr(w.k.content, "(no output)"))
+            fail_msg("%s: %s: %s", box_machine_names[machine], commands[i], w.k.content);
+    }
+    world_run("ls -A . .git", "");
+    for (size_t i = 0; i < CH_LEN(none); i++)
+        assert_null(strstr(w.k.content, none[i]));
+    if (w.boxed) {
+        world_run("cat store.db; echo x >> store.db || rm -f store.db || echo CLOSED", "");
+        assert_null(strstr(w.k.content, "s3cret"));
+        assert_non_null(strstr(w.k.content, "CLOSED"));
+        assert_true(holds("store.db", "s3cret"));
+    }
+    w.policy.hide = NULL;
     world_close();
 }
 
@@ -704,7 +751,7 @@ static void test_modes(enum box_machine machine) {
     assert_non_null(strstr(w.k.content, "make install"));
     w.policy.mode = CH_SANDBOX_OFF;
     world_run("cat unboxed", "");
-    assert_true(w.k.is_error);
+    assert_non_null(strstr(w.k.content, "[exit code 1]"));
     world_run("echo x", "");
     assert_false(w.k.is_error);
     assert_non_null(strstr(w.k.details, "\"sandbox\":\"off\""));
@@ -795,6 +842,7 @@ ON_ALL(test_protected)
 ON_ALL(test_made)
 ON_ALL(test_repositories)
 ON_ALL(test_left)
+ON_ALL(test_tree_readers)
 ON_ALL(test_fixed)
 ON_ALL(test_policy)
 ON_ALL(test_commands)
@@ -803,7 +851,7 @@ static int run_all(void) {
     const struct CMUnitTest tests[] = {
         TESTS_OF(test_modes),  TESTS_OF(test_attacks),  TESTS_OF(test_protected),
         TESTS_OF(test_made),   TESTS_OF(test_repositories),
-        TESTS_OF(test_left),   TESTS_OF(test_fixed),
+        TESTS_OF(test_left),   TESTS_OF(test_tree_readers), TESTS_OF(test_fixed),
         TESTS_OF(test_policy), TESTS_OF(test_commands),
         cmocka_unit_test(test_relative_helper),
         cmocka_unit_test(test_report_of_init),
