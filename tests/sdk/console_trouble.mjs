@@ -45,6 +45,7 @@ await place.serve();
 const browser = await launch();
 const texts = (p, selector) => p.locator(selector).allTextContents();
 const ends = (p, want) => p.waitForFunction((k) => document.querySelectorAll('.end').length === k, want);
+const ask = (key, text) => fetch(`${place.url}/api/sessions/${encodeURIComponent(key)}/messages`, { method: 'POST', headers: { Authorization: `Bearer ${place.token}`, 'Content-Type': 'application/json' }, body: JSON.stringify({ text, agent: 'coder', stream: true }) }).then((r) => r.text()); // until the run has ended
 const tell = async (p, text) => { await p.fill('#say', text); await p.press('#say', 'Enter'); };
 
 let page;
@@ -273,10 +274,9 @@ if (page) {
   });
   await check('trouble: a live session of 300 runs is what its transcript says', async () => {
     // Sixty runs are more than the records that are loaded; 300 are more than the events that the gateway keeps.
-    const ask = (text) => fetch(`${place.url}/api/sessions/web%3Aruns/messages`, { method: 'POST', headers: { Authorization: `Bearer ${place.token}`, 'Content-Type': 'application/json' }, body: JSON.stringify({ text, agent: 'coder', stream: true }) }).then((r) => r.text());
     let n = 0;
     for (const upTo of [60, 300]) {
-      while (n < upTo) await ask(`question ${++n}`);
+      while (n < upTo) await ask('web:runs', `question ${++n}`);
       const context = await place.visit(browser);
       await place.enter(context);
       await context.goto(`${place.url}/#/s/web%3Aruns`);
@@ -292,6 +292,7 @@ if (page) {
     }
   });
   await check('trouble: sums that are not complete say so', async () => {
+    await ask('web:more', 'one more'); // than the 5,000 calls of the longest session
     await page.goto(`${place.url}/#/usage`);
     await page.locator('.page-of .notice', { hasText: 'Not complete' }).waitFor();
     same((await place.api('/api/usage')).truncated, true, 'the calls');
