@@ -468,6 +468,38 @@ static int builtin_add_one(struct ch_registry *r, const struct chela_tool_opts *
     return ch_function_add(r, t, err);
 }
 
+/* The names beside those of its schema under which a tool reads its arguments (ch_arg_name). */
+static const char *builtin_synonyms(struct ch_sv tool) {
+    static const struct {
+        const char *tool, *names;
+    } table[] = {
+        {"read", "path filePath filename file"},
+        {"write", "path filePath filename file"},
+        {"edit", "path filePath filename file old_text old_string oldText oldString old_str "
+                 "new_text new_string newText newString new_str"},
+        {"apply_patch", "patch diff"},
+        {"ls", "file_path directory dir"},
+        {"find", "glob query name directory dir cwd max_results head_limit include_hidden no_ignore"},
+        {"grep", "directory dir file_path include file_pattern ignoreCase case_insensitive -i "
+                 "fixed_strings -F context_lines -C before -B after -A max_results head_limit mode "
+                 "include_hidden include_ignored no_ignore"},
+        {"todo", "items list"},
+        {"time", "to_timezone target_timezone tz zone source_timezone datetime date"},
+        {"ask_user", "prompt message options"},
+        {"message", "to recipient text content body messageId reply_to replyTo reaction"},
+        {"query_database", "sql"},
+        {"web_fetch", "max_length start_index"},
+        {"web_search", "q num_results max_results limit"},
+        {"exec", "workdir working_directory dir timeout_seconds timeoutSeconds run_in_background "
+                 "tty"},
+        {"process", "session_id sessionId process_id job timeout input text"},
+    };
+    for (size_t i = 0; i < CH_LEN(table); i++)
+        if (ch_sv_is(tool, table[i].tool))
+            return table[i].names;
+    return NULL;
+}
+
 int ch_builtin_add_with(struct ch_registry *r, struct ch_tool_settings *settings, const char *allow,
                         const char *deny, struct chela_error *err) {
     for (const struct chela_tool_opts *t = ch_builtin_tools; t->name; t++) {
@@ -485,6 +517,7 @@ int ch_builtin_add_with(struct ch_registry *r, struct ch_tool_settings *settings
                          : builtin_add_one(r, &opts, err);
         if (rc < 0)
             return rc;
+        ch_registry_find(r, name)->synonyms = builtin_synonyms(name);
     }
     return 0;
 }

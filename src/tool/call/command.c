@@ -231,7 +231,9 @@ static void command_complete(struct ch_tool *tool) {
 int ch_command_add(struct ch_registry *r, const struct ch_command_opts *opts,
                    struct chela_error *err) {
     struct command *c = new_command(opts);
-    int rc = ch_registry_add(r, &opts->tool, &ops, c, err);
+    struct chela_tool_opts tool = opts->tool;
+    tool.flags |= CH_TOOL_CLOSED;
+    int rc = ch_registry_add(r, &tool, &ops, c, err);
 
     if (rc < 0)
         free_command(c);

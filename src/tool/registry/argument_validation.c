@@ -6,7 +6,8 @@
 
 struct ch_contract {
     struct ch_schema *schema;
-    bool unknown; /* ch_contract_found_unknown */
+    const char *synonyms; /* borrowed; may be NULL */
+    bool unknown;         /* ch_contract_found_unknown */
 };
 
 /* Synonyms that models use for argument names. A name is mapped only in invalid arguments,
@@ -25,25 +26,39 @@ static const struct {
     {"regex", "pattern"},       {"q", "query"},
 };
 
+/* True if the members of the schema decide about parameters that `properties` does not name. */
+static bool decides_itself(const struct ch_json *schema) {
+    static const char *const members[] = {
+        "additionalProperties", "unevaluatedProperties", "patternProperties", "propertyNames",
+        "dependentSchemas", "allOf", "anyOf", "oneOf", "not", "if", "$ref", "$dynamicRef",
+    };
+    for (size_t i = 0; i < CH_LEN(members); i++)
+        if (ch_json_get(schema, members[i]))
+            return true;
+    const struct ch_json *named = ch_json_get(schema, "properties");
+    return !named || named->n == 0; /* a schema that names none was not written to restrict */
+}
+
 /* The text of an object's schema with "additionalProperties":false. */
 static void close_schema(struct ch_sv schema, struct ch_buf *out) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v = NULL;
     ch_buf_add_sv(out, schema);
     ch_json_parse(&arena, schema, CH_JSON_STRICT, &v, NULL, NULL);
-    if (!ch_json_get(v, "properties") || ch_json_get(v, "additionalProperties"))
+    if (decides_itself(v))
         return;
     out->n--; /* the last brace */
     ch_buf_add_str(out, ",\"additionalProperties\":false}");
 }
 
-int ch_contract_new(struct ch_sv schema, bool closed, struct ch_contract **out,
+int ch_contract_new(struct ch_sv schema, const char *synonyms, struct ch_contract **out,
                     struct chela_error *err) {
     CH_BUF_AUTO text = {0};
     CH_AUTO(ch_contract) c = ch_alloc(sizeof(*c));
-    if (closed)
+    c->synonyms = synonyms;
+    if (synonyms)
         close_schema(ch_sv_trim(schema), &text);
-    int rc = ch_schema_parse(closed ? ch_buf_sv(&text) : schema, NULL, &c->schema, err);
+    int rc = ch_schema_parse(synonyms ? ch_buf_sv(&text) : schema, NULL, &c->schema, err);
     if (rc < 0)
         return rc;
     *out = CH_TAKE(c);
@@ -119,37 +134,20 @@ static const struct ch_json *with_mapped_names(struct ch_arena *arena, const str
     return ch_json_parse(arena, *mapped, CH_JSON_STRICT, &v, NULL, NULL) == 0 ? v : NULL;
 }
 
-/* Every name under which a built-in tool accepts an argument (ch_arg_name). */
-static const char accepted[] =
-    "-A -B -C -F -i after background before body case_insensitive choices content context "
-    "context_lines count cwd data date datetime diff dir directory emoji filePath file_path "
-    "file_pattern filename fixed_strings from_timezone glob head_limit hidden id ignoreCase "
-    "ignore_case include include_hidden include_ignored input items job limit list literal "
-    "max_chars max_length max_results message messageId message_id mode name newString "
-    "newText new_str new_string new_text no_ignore num_results offset oldString oldText "
-    "old_str old_string old_text options output_mode patch path pattern process_id prompt "
-    "pty q query question reaction recipient replyTo reply_to run_in_background sessionId "
-    "session_id source_timezone sql start_index target target_timezone task text time "
-    "timeout timeoutSeconds timeout_seconds timezone title to to_timezone todos tty tz wait "
-    "workdir working_directory zone";
-
-static bool is_synonym(struct ch_sv name) {
-    struct ch_sv rest = ch_sv_str(accepted);
+static bool is_synonym(const struct ch_contract *c, struct ch_sv name) {
+    struct ch_sv rest = ch_sv_str(c->synonyms ? c->synonyms : "");
     while (rest.n)
         if (ch_sv_eq(ch_sv_split(&rest, ' '), name))
-            return true;
-    for (size_t i = 0; i < CH_LEN(other_names); i++)
-        if (ch_sv_is(name, other_names[i].said))
             return true;
     return false;
 }
 
-static bool has_unknown(const struct ch_violations *v) {
+static bool has_unknown(const struct ch_contract *c, const struct ch_violations *v) {
     for (size_t i = 0; i < v->n; i++) {
         struct ch_sv path = v->list[i].path, name = path;
         while (path.n)
             name = ch_sv_split(&path, '/');
-        if (v->list[i].unknown_key && !is_synonym(name))
+        if (v->list[i].unknown_key && !is_synonym(c, name))
             return true;
     }
     return false;
@@ -175,7 +173,8 @@ enum ch_fit ch_contract_check(struct ch_contract *c, struct ch_arena *arena,
     }
     if (corrected(c, arena, *args, *text, args, text, &left, words))
         return CH_FITS_CORRECTED;
-    c->unknown = has_unknown(&left);
-    ch_violations_text(&left, words);
+    c->unknown = has_unknown(c, &left);
+    /* With its names mapped, a call may have fewer faults. */
+    ch_violations_text(mapped && ignored.n && ignored.n < left.n ? &ignored : &left, words);
     return CH_FITS_NOT;
 }

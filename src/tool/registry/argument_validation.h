@@ -10,9 +10,11 @@
 
 struct ch_contract;
 
-/* schema: the text of a JSON Schema. closed: a parameter that the schema does not name is a
- * violation, even if the schema permits more. CHELA_EINVAL: err describes the schema error. */
-int ch_contract_new(struct ch_sv schema, bool closed, struct ch_contract **out,
+/* schema: the text of a JSON Schema. synonyms not NULL: a parameter that the schema does not name
+ * is a violation, unless the schema itself says which others it permits; synonyms lists further
+ * names that the tool reads, separated by spaces, and is borrowed. CHELA_EINVAL: err describes the
+ * schema error. */
+int ch_contract_new(struct ch_sv schema, const char *synonyms, struct ch_contract **out,
                     struct chela_error *err);
 void ch_contract_free(struct ch_contract *c);
 CH_DEFINE_AUTO(ch_contract)

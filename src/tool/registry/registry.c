@@ -55,9 +55,14 @@ static bool needs_contract(unsigned flags, chela_tool_fn *check) {
     return check || flags & CH_TOOL_CLOSED || !(flags & CHELA_TOOL_FORGIVING);
 }
 
+static const char *registry_synonyms(unsigned flags, const char *given) {
+    return !(flags & CH_TOOL_CLOSED) ? NULL : given ? given : "";
+}
+
 struct ch_contract *ch_tool_contract(struct ch_tool *t) {
     if (!t->contract && t->flags & CH_TOOL_CONSTANT && needs_contract(t->flags, t->check) &&
-        ch_contract_new(ch_sv_str(t->schema), t->flags & CH_TOOL_CLOSED, &t->contract, NULL) < 0)
+        ch_contract_new(ch_sv_str(t->schema), registry_synonyms(t->flags, t->synonyms),
+                        &t->contract, NULL) < 0)
         ch_log(CH_LOG_ERROR, "tool", "%s: the schema is wrong", t->name);
     return t->contract;
 }
@@ -214,7 +219,7 @@ static int read_contract(const struct chela_tool_opts *o, const char **schema,
     if (rc < 0)
         return rc;
     if (needs_contract(o->flags, o->check))
-        rc = ch_contract_new(ch_sv_str(text), o->flags & CH_TOOL_CLOSED, contract, &why);
+        rc = ch_contract_new(ch_sv_str(text), registry_synonyms(o->flags, NULL), contract, &why);
     if (rc < 0)
         return ch_fail(err, CHELA_EINVAL, "tool %s: schema: %s", o->name, why.message);
     *schema = CH_TAKE(text);

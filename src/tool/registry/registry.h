@@ -35,8 +35,8 @@ struct ch_tool_ops {
     bool is_run;
 };
 
-/* A flag beside CHELA_TOOL_*, for built-in tools: a parameter that the schema does not name is
- * an error, even if the tool is FORGIVING. */
+/* A flag beside CHELA_TOOL_*, for built-in tools and programs: a parameter that the schema does
+ * not name is an error, even if the tool is FORGIVING, unless the schema permits others. */
 #define CH_TOOL_CLOSED (1u << 30)
 
 /* A flag beside CHELA_TOOL_*: name, description and schema are constants of the program, and
@@ -59,6 +59,9 @@ struct ch_tool {
     const char *description; /* the same, but owned if CH_TOOL_DESCRIBED */
     const char *schema;      /* owned, unless CH_TOOL_CONSTANT; compact JSON object */
     struct ch_contract *contract; /* owned; use ch_tool_contract */
+    /* Further argument names that a CLOSED tool reads, separated by spaces; constant; NULL: none.
+     * Set after adding the tool, which must be CONSTANT. */
+    const char *synonyms;
     enum chela_effect effect;
     enum chela_permission permission;
     unsigned flags;                /* CHELA_TOOL_*, CH_TOOL_* */

@@ -40,7 +40,7 @@ static const struct {
 static void test_rows(void **state) {
     (void)state;
     CH_AUTO(ch_contract) c = NULL;
-    assert_int_equal(ch_contract_new(CH_SV(FILE_SCHEMA), false, &c, NULL), 0);
+    assert_int_equal(ch_contract_new(CH_SV(FILE_SCHEMA), NULL, &c, NULL), 0);
     for (size_t i = 0; i < CH_LEN(rows); i++) {
         CH_ARENA_AUTO arena = {0};
         CH_BUF_AUTO words = {0};
@@ -76,7 +76,7 @@ static void test_closed(void **state) {
         {"{}", false, false, "file_path"},
     };
     CH_AUTO(ch_contract) c = NULL;
-    assert_int_equal(ch_contract_new(CH_SV(OPEN_SCHEMA), true, &c, NULL), 0);
+    assert_int_equal(ch_contract_new(CH_SV(OPEN_SCHEMA), "path file", &c, NULL), 0);
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         CH_ARENA_AUTO arena = {0};
         CH_BUF_AUTO words = {0};
@@ -91,11 +91,42 @@ static void test_closed(void **state) {
     }
 }
 
+/* A schema that says itself which parameters it permits is left as it is. */
+static void test_closed_by_itself(void **state) {
+    (void)state;
+    static const struct {
+        const char *more;
+        bool fits;
+    } schemas[] = {
+        {"", false},
+        {",\"description\":\"x\"", false},
+        {",\"additionalProperties\":false", false},
+        {",\"additionalProperties\":true", true},
+        {",\"additionalProperties\":{\"type\":\"integer\"}", true},
+        {",\"patternProperties\":{\"^x\":{}}", true},
+        {",\"allOf\":[{\"properties\":{\"extra\":{}}}]", true},
+        {",\"unevaluatedProperties\":false", false},
+    };
+    for (size_t i = 0; i < CH_LEN(schemas); i++) {
+        CH_AUTO(ch_contract) c = NULL;
+        CH_ARENA_AUTO arena = {0};
+        CH_BUF_AUTO schema = {0}, words = {0};
+        const struct ch_json *args;
+        struct ch_sv text = CH_SV("{\"a\":1,\"extra\":2}");
+        ch_buf_addf(&schema, "{\"type\":\"object\",\"properties\":{\"a\":{}}%s}", schemas[i].more);
+        assert_int_equal(ch_contract_new(ch_buf_sv(&schema), "", &c, NULL), 0);
+        assert_int_equal(ch_json_parse(&arena, text, CH_JSON_STRICT, &args, NULL, NULL), 0);
+        enum ch_fit fit = ch_contract_check(c, &arena, &args, &text, &words);
+        if ((fit == CH_FITS) != schemas[i].fits)
+            fail_msg("%s: %d", schemas[i].more, fit);
+    }
+}
+
 static void test_bad_schema(void **state) {
     (void)state;
     struct ch_contract *c = NULL;
     struct chela_error err = {0};
-    assert_int_equal(ch_contract_new(CH_SV("{\"type\":\"objekt\"}"), false, &c, &err),
+    assert_int_equal(ch_contract_new(CH_SV("{\"type\":\"objekt\"}"), NULL, &c, &err),
                      CHELA_EINVAL);
     assert_null(c);
     assert_non_null(strstr(err.message, "type"));
@@ -103,6 +134,7 @@ static void test_bad_schema(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_closed),
+                                       cmocka_unit_test(test_closed_by_itself),
                                        cmocka_unit_test(test_bad_schema)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,6 +54,40 @@ static void test_cases(void **state) {
     }
 }
 
+/* A parameter of another tool is refused: the model would believe that it had an effect. */
+static void test_parameters_of_other_tools(void **state) {
+    static const struct {
+        const char *tool, *arguments, *says;
+    } rows[] = {
+        {"write", "{\"file_path\":\"f\",\"content\":\"x\",\"mode\":\"append\"}",
+         "unknown key 'mode'; allowed: file_path, content"},
+        {"write", "{\"path\":\"f\",\"content\":\"x\",\"mode\":\"append\"}",
+         "unknown key 'mode'; allowed: file_path, content"},
+        {"write", "{\"file_path\":\"f\",\"content\":\"x\",\"text\":\"y\"}", "unknown key 'text'"},
+        {"read", "{\"file_path\":\"f\",\"timeout\":5}", "unknown key 'timeout'"},
+        {"ls", "{\"path\":\".\",\"mode\":\"long\"}", "unknown key 'mode'; allowed: path"},
+        {"edit", "{\"file_path\":\"f\",\"edits\":[],\"mode\":\"all\"}", "unknown key 'mode'"},
+        {"calculate", "{\"expression\":\"1\",\"timeout\":5}", "unknown key 'timeout'"},
+        {"time", "{\"mode\":\"utc\"}", "unknown key 'mode'"},
+        {"todo", "{\"task\":\"x\"}", "unknown key 'task'"},
+        {"exec", "{\"command\":\"true\",\"mode\":\"x\"}", "unknown key 'mode'"},
+    };
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(rows); i++) {
+        struct kit k;
+        kit_init(&k);
+        assert_int_equal(ch_builtin_add_with(&k.registry, NULL, NULL, NULL, NULL), 0);
+        kit_put(&k, "f", "one\n");
+        const char *content = kit_call(&k, rows[i].tool, rows[i].arguments);
+        if (!k.is_error || strcmp(k.error_type, "invalid_arguments") != 0 ||
+            !strstr(content, rows[i].says))
+            fail_msg("%s %s: %s", rows[i].tool, rows[i].arguments, content);
+        CH_AUTOFREE char *file = kit_get(&k, "f");
+        assert_string_equal(file, "one\n");
+        kit_free(&k);
+    }
+}
+
 /* Tools with a time limit of their own end at the time that their description names, repetitions
  * included. */
 static void test_times(void **state) {
@@ -84,6 +118,7 @@ static void test_times(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases), cmocka_unit_test(test_times)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases), cmocka_unit_test(test_times),
+                                       cmocka_unit_test(test_parameters_of_other_tools)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
