@@ -44,6 +44,7 @@ struct chela_config_opts {
     int strict; /* every unknown key is an error */
     const char *module_path; /* searched first for libchela-channel-*.so; may be NULL */
     int complete; /* CHELA_CONFIG_OPEN as a value of a channel is an error, not a warning */
+    const char *home; /* the directory that `~/` in a path means; NULL: unknown, path kept */
 };
 #define CHELA_CONFIG_OPTS(...) {.size = sizeof(struct chela_config_opts), __VA_ARGS__}
 

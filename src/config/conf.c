@@ -20,7 +20,10 @@ void chela_config_free(chela_config *cfg) {
 }
 
 const char *ch_conf_path(const chela_config *cfg, struct ch_sv path) {
-    if (path.n && path.p[0] == '/')
+    bool home = ch_sv_is(path, "~") || ch_sv_starts(path, "~/");
+    if (home && cfg->home)
+        return ch_arena_printf(cfg->arena, "%s%.*s", cfg->home, (int)path.n - 1, path.p + 1);
+    if (home || (path.n && path.p[0] == '/'))
         return ch_arena_str(cfg->arena, path);
     if (ch_sv_starts(path, "./"))
         path = ch_sv(path.p + 2, path.n - 2);

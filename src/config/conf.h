@@ -258,6 +258,7 @@ struct chela_config {
     struct ch_arena *arena; /* owned */
     const char *file;       /* file name as the caller gave it */
     const char *dir;        /* base directory for relative paths */
+    const char *home;       /* that `~/` means; NULL: unknown */
     const char *path;       /* file name below its real directory, for the trust record */
     struct chela_config *own; /* owned; the user's own file, if the file is not trusted; else
                                * NULL */
@@ -323,8 +324,8 @@ bool ch_conf_channel_enabled(const struct ch_conf_channel *c);
 /* The option without which the channel is not used; NULL: the file sets it. */
 const struct chela_channel_option *ch_conf_channel_lacks(const struct ch_conf_channel *c);
 
-/* Resolve path against the directory of the file; absolute paths stay
- * unchanged. */
+/* Resolve path against the directory of the file, or against the home directory if it is `~` or
+ * begins with `~/`; absolute paths stay unchanged. */
 const char *ch_conf_path(const chela_config *cfg, struct ch_sv path);
 /* The URL of a store, with its path resolved. */
 const char *ch_conf_store(const chela_config *cfg, const char *url);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "agent/api/agent.h"
 #include "agent/handle/agent_options.h"
 #include "base/choice.h"
 #include "base/error.h"
@@ -618,7 +619,18 @@ enum chela_durability chela_config_durability(const chela_config *cfg) {
 
 /* --- tools --------------------------------------------------------------------- */
 
-static int config_add_tool(const struct ch_conf_tool *t, chela_agent *agent,
+/* Remove the built-in tool that has the name of a tool of the file and that the file denies the
+ * agent. */
+static bool makes_room(const char *name, const char *deny, chela_agent *agent) {
+    struct ch_sv word = ch_sv_str(name);
+    const struct ch_tool *other = ch_registry_find(&agent->registry, word);
+    if (!other || !(other->flags & CH_TOOL_CONSTANT) || !deny ||
+        !ch_policy_listed(ch_sv_str(deny), word))
+        return false;
+    return ch_registry_remove(&agent->registry, name) == 0;
+}
+
+static int config_add_tool(const struct ch_conf_tool *t, const char *deny, chela_agent *agent,
                            struct chela_error *err) {
     struct chela_tool_opts tool = CHELA_TOOL_OPTS(
         .name = t->item.name, .description = t->description, .schema = t->parameters,
@@ -626,6 +638,8 @@ static int config_add_tool(const struct ch_conf_tool *t, chela_agent *agent,
         .flags = (t->confirm ? CHELA_TOOL_CONFIRM : 0) | (t->action ? CHELA_TOOL_ACTION : 0),
         .timeout_ms = t->timeout_ms);
     CH_CONF_RETRY(&tool, &t->retry);
+    if (makes_room(t->item.name, deny, agent))
+        tool.flags |= CH_TOOL_REPLACES;
     struct chela_command_opts opts =
         CHELA_COMMAND_OPTS(.tool = &tool, .argv = t->command, .cwd = t->cwd);
     return chela_agent_add_command(agent, &opts, err);
@@ -640,6 +654,11 @@ int chela_config_tools(const chela_config *cfg, const char *id, chela_agent *age
     int rc = find_agent(cfg, id, &a, err);
     const struct ch_conf_tool *tools = cfg->conf.tools.items;
     for (size_t i = 0; rc == 0 && i < cfg->conf.tools.n; i++)
-        rc = config_blame(cfg, &tools[i].item, config_add_tool(&tools[i], agent, err), err);
+        rc = config_blame(cfg, &tools[i].item,
+                          config_add_tool(&tools[i], EITHER(a, &cfg->conf.defaults, deny), agent,
+                                          err),
+                          err);
+    if (rc == 0)
+        ch_agent_free_names(agent);
     return rc < 0 ? rc : ch_conf_mcp_attach(cfg, agent, err);
 }

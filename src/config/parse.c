@@ -627,6 +627,7 @@ int ch_config_parse_with(struct ch_sv text, const char *name, const char *dir,
     cfg->arena = ch_alloc(sizeof(*cfg->arena));
     cfg->file = ch_arena_str(cfg->arena, ch_sv_str(name));
     cfg->dir = ch_arena_str(cfg->arena, ch_sv_str(dir));
+    cfg->home = opts->home ? ch_arena_str(cfg->arena, ch_sv_str(opts->home)) : NULL;
     const char *slash = strrchr(name, '/');
     cfg->path = ch_arena_printf(cfg->arena, "%s/%s", strcmp(dir, "/") == 0 ? "" : dir,
                                 slash ? slash + 1 : name);

@@ -370,7 +370,8 @@ static int read_paths(struct ch_cfg_parser *p, const struct ch_json *v, const st
     const char **list = ch_arena_zalloc(p->cfg->arena, (v->n + 1) * sizeof(*list));
     size_t n = 0;
     for (CH_JSON_EACH(e, v)) {
-        bool as_it_is = o->type == CH_CFG_INSIDE ||
+        bool home = ch_sv_starts(ch_json_str(e), "~");
+        bool as_it_is = (o->type == CH_CFG_INSIDE && !home) ||
                         (o->type == CH_CFG_PLACES && ch_sv_is(ch_json_str(e), "workspace"));
         int rc = as_it_is ? copy_text(p, e, "a path", &list[n]) : read_path(p, e, o, &list[n]);
         if (rc < 0)

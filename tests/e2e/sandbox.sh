@@ -42,6 +42,10 @@ call "cat '$tmp/outside/secret'; echo x > here || echo READONLY" --config agent.
 check "sandbox.readable" grep -q s3cret "$out"
 check "sandbox.writable: []" grep -q READONLY "$out"
 check "sandbox.writable: []: nothing was written" test ! -e "$space/here"
+mkdir -p "$tmp/in-home" && echo h0me >"$tmp/in-home/secret" # HOME is $tmp
+echo 'sandbox: { readable: ["~/in-home"] }' >"$space/agent.yaml"
+call "cat '$tmp/in-home/secret'" --config agent.yaml
+check "sandbox.readable: a path in the home directory" grep -q h0me "$out"
 cat >"$space/agent.yaml" <<'YAML'
 sandbox: { writable: [workspace, ../outside] }
 YAML

@@ -72,7 +72,7 @@ for path in ../outside/secret "$tmp/outside/secret" link/secret in/../../outside
 done
 rm -f "$space/link" && rm -rf "$space/in"
 
-# Unknown parameters of custom tools, as their schema says.
+# Unknown parameters of custom tools: refused, unless their schema permits them.
 cat >"$space/chela.yaml" <<'YAML'
 sandbox: { mode: off }
 tools:
@@ -83,10 +83,12 @@ tools:
         parameters: { type: object, allOf: [{ properties: { limit: { type: integer } } }], unevaluatedProperties: false } }
     - { name: needy, description: N., command: [cat], effect: read, permission: read,
         parameters: { type: object, properties: { limit: { type: integer } }, required: [limit] } }
-    - { name: open, description: O., command: [cat], effect: read, permission: read,
+    - { name: silent, description: O., command: [cat], effect: read, permission: read,
         parameters: { type: object, properties: { limit: { type: integer } } } }
+    - { name: open, description: O., command: [cat], effect: read, permission: read,
+        parameters: { type: object, properties: { limit: { type: integer } }, additionalProperties: true } }
 YAML
-for tool in closed unevaluated; do
+for tool in closed unevaluated silent; do
     chela tools call $tool --args '{"lmit": 3}'
     exits "unknown parameter, $tool" 1
     check "unknown parameter, $tool: the nearest name" grep -q "unknown key 'lmit'.*did you mean 'limit'" "$err"
@@ -124,6 +126,28 @@ for word in show call; do
     exits "tools $word: no such tool" 2
     check "tools $word: no such tool: what was meant" grep -q "did you mean 'calculate'" "$err"
 done
+
+# An own tool in the place of a built-in tool that the file denies.
+cat >"$space/chela.yaml" <<'YAML'
+agents:
+  defaults: { tools: { deny: [calculate, edit] } }
+  list: [ { id: one }, { id: two, tools: { deny: [] } } ]
+tools:
+  custom:
+    - { name: calculate, description: Mine., command: [echo, mine], effect: read, permission: read,
+        parameters: { type: object, properties: { expression: { type: string } } } }
+YAML
+chela tools call calculate --agent one --args '{"expression": "1 + 1"}'
+exits "an own tool named like a denied built-in tool" 0
+same "an own tool named like a denied built-in tool: it runs" mine "$(cat "$out")"
+chela tools call edit --agent one --args '{}'
+exits "the other denied tools stay denied" 2
+chela tools call calculate --agent one --deny calculate --args '{"expression": "1 + 1"}'
+exits "--deny denies the own tool too" 2
+chela tools call calculate --agent two --args '{"expression": "1 + 1"}'
+exits "an agent that is not denied the built-in tool" 2
+check "an agent that is not denied the built-in tool: what to do" grep -q 'calculate already: .*tools.deny' "$err"
+rm -f "$space/chela.yaml"
 
 # Which tools suit a request: the agent's own, or those of a file.
 chela tools select "calculate 17 * 23"

@@ -174,11 +174,35 @@ static void load_skills(chela_agent *a, const char *allow) {
                CH_LIMIT_SKILLS, CH_LIMIT_SKILL_ENTRIES);
 }
 
+/* The list without the words that mean built-in tools which tools of the user replace, once each:
+ * a second word of the same name denies the user's tool. */
+static void add_denied(const chela_agent *a, const char *deny, struct ch_buf *out) {
+    struct ch_sv rest = ch_sv_str(deny);
+    CH_BUF_AUTO dropped = {0};
+    while (rest.n) {
+        struct ch_sv word = ch_sv_trim(ch_sv_split(&rest, ','));
+        const struct ch_tool *t = ch_registry_find(&a->registry, word);
+        if (t && t->flags & CH_TOOL_REPLACES && !ch_policy_listed(ch_buf_sv(&dropped), word))
+            ch_buf_addf(&dropped, "%.*s,", CH_SV_FMT(word));
+        else if (word.n)
+            ch_buf_addf(out, "%s%.*s", out->n ? "," : "", CH_SV_FMT(word));
+    }
+}
+
+void ch_agent_free_names(chela_agent *a) {
+    CH_BUF_AUTO deny = {0};
+    add_denied(a, a->policy.deny ? a->policy.deny : "", &deny);
+    ch_free(a->policy.deny);
+    a->policy.deny = deny.n ? ch_buf_take(&deny) : NULL;
+}
+
 int chela_agent_policy(chela_agent *a, const char *allow, const char *deny,
                        enum chela_permission permission, struct chela_error *err) {
     CH_LOG_SCOPE(a->rt->sink);
     struct ch_policy policy;
-    int rc = ch_policy_init(&policy, allow, deny, permission, err);
+    CH_BUF_AUTO denied = {0};
+    add_denied(a, deny ? deny : "", &denied);
+    int rc = ch_policy_init(&policy, allow, denied.n ? ch_buf_str(&denied) : NULL, permission, err);
     if (rc < 0)
         return rc;
     ch_policy_release(&a->policy);

@@ -10,6 +10,10 @@
 int ch_agent_open(chela_runtime *rt, const struct ch_agent_opts *opts, chela_agent **out,
                   struct chela_error *err);
 
+/* Takes the names of built-in tools that tools of the user replace (CH_TOOL_REPLACES) from the deny
+ * list. To be called once after such tools were added; chela_agent_policy does so itself. */
+void ch_agent_free_names(chela_agent *agent);
+
 /* Keeps an agent open although chela_agent_close was called; ch_agent_release ends that. */
 void ch_agent_hold(chela_agent *agent);
 void ch_agent_release(chela_agent *agent);

@@ -220,7 +220,8 @@ static int store_file(struct init *in) {
 static int trust_written(struct init *in) {
     struct chela_error why = {0};
     chela_config *cfg;
-    struct chela_config_opts how = CHELA_CONFIG_OPTS(.module_path = getenv("CHELA_MODULE_PATH"));
+    struct chela_config_opts how = CHELA_CONFIG_OPTS(.module_path = getenv("CHELA_MODULE_PATH"),
+                                                     .home = in->env->home);
     int rc = chela_config_open(in->path, &how, &cfg, &in->err);
     if (rc < 0)
         return rc;

@@ -114,7 +114,8 @@ static int trust_add(struct trust *u, const char *file) {
     if (stat(file, &st) == 0 && !S_ISREG(st.st_mode))
         return ch_problem(&u->err, CHELA_EINVAL, "%s is not a regular file", file);
     struct chela_config_opts how = CHELA_CONFIG_OPTS(
-        .warn = trust_warn, .user = u, .module_path = getenv("CHELA_MODULE_PATH"));
+        .warn = trust_warn, .user = u, .module_path = getenv("CHELA_MODULE_PATH"),
+        .home = u->env->home);
     int rc = chela_config_open(file, &how, &cfg, &u->err);
     if (rc < 0)
         return u->err.code = rc == CHELA_ENOENT ? rc : CHELA_ECONFIG;

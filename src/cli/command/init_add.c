@@ -18,7 +18,8 @@
 #include "cli/support/problem.h"
 
 static int add_open(const char *path, chela_config **out, struct chela_error *err) {
-    struct chela_config_opts how = CHELA_CONFIG_OPTS(.module_path = getenv("CHELA_MODULE_PATH"));
+    struct chela_config_opts how = CHELA_CONFIG_OPTS(.module_path = getenv("CHELA_MODULE_PATH"),
+                                                     .home = getenv("HOME"));
     return chela_config_open(path, &how, out, err);
 }
 

@@ -87,7 +87,7 @@ int ch_setup_load(struct ch_setup *s, const char *path, chela_config **out,
     struct chela_config_opts opts =
         CHELA_CONFIG_OPTS(.warn = on_warning, .complain = on_complaint, .user = s,
                           .strict = s->strict, .module_path = getenv("CHELA_MODULE_PATH"),
-                          .complete = s->complete);
+                          .complete = s->complete, .home = s->env->home);
     s->complaints = 0;
     int rc = chela_config_open(path, &opts, out, err);
     free(s->complaint);

@@ -245,7 +245,8 @@ int ch_trust_gate(struct ch_setup *s, const char *own_path, struct chela_error *
 
 void ch_trust_renew(const struct ch_env *env, const char *path, const chela_config *before) {
     struct chela_error err = {0}; /* a problem is reported when the file is read again */
-    struct chela_config_opts how = CHELA_CONFIG_OPTS(.module_path = getenv("CHELA_MODULE_PATH"));
+    struct chela_config_opts how = CHELA_CONFIG_OPTS(.module_path = getenv("CHELA_MODULE_PATH"),
+                                                     .home = env->home);
     chela_config *now = NULL;
     char *dir = ch_trust_directory(env, false);
     if (dir && chela_trust_check(dir, before, &err) == CHELA_OK &&

@@ -479,7 +479,8 @@ static const char *builtin_synonyms(struct ch_sv tool) {
                  "new_text new_string newText newString new_str"},
         {"apply_patch", "patch diff"},
         {"ls", "file_path directory dir"},
-        {"find", "glob query name directory dir cwd max_results head_limit include_hidden no_ignore"},
+        {"find", "glob query name directory dir cwd max_results head_limit include_hidden "
+                 "no_ignore"},
         {"grep", "directory dir file_path include file_pattern ignoreCase case_insensitive -i "
                  "fixed_strings -F context_lines -C before -B after -A max_results head_limit mode "
                  "include_hidden include_ignored no_ignore"},

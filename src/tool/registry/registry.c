@@ -238,7 +238,13 @@ static int registry_check(const struct ch_registry *r, const struct chela_tool_o
     if (o->max_retries >= CH_LIMIT_RETRY_ATTEMPTS || !is_wait(o->retry_backoff_ms) ||
         !is_wait(o->retry_max_backoff_ms) || !is_wait(o->retry_deadline_ms))
         return ch_fail(err, CHELA_EINVAL, "tool %s: a retry option is out of range", o->name);
-    if (ch_registry_find(r, ch_sv_str(o->name)))
+    const struct ch_tool *other = ch_registry_find(r, ch_sv_str(o->name));
+    if (other && other->flags & CH_TOOL_CONSTANT)
+        return ch_fail(err, CHELA_EEXIST,
+                       "there is a tool named %s already: a built-in tool, whose place is free if "
+                       "tools.deny names it",
+                       o->name);
+    if (other)
         return ch_fail(err, CHELA_EEXIST, "there is a tool named %s already", o->name);
     if (r->n >= CH_LIMIT_TOOLS)
         return ch_fail(err, CHELA_ELIMIT, "more than %d tools", CH_LIMIT_TOOLS);

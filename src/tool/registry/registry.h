@@ -53,6 +53,10 @@ struct ch_tool_ops {
 /* Calls another tool, by its name (call_by_name.h). */
 #define CH_TOOL_BY_NAME (1u << 25)
 
+/* A tool of the user in place of a built-in tool of the same name, which the agent is denied: the
+ * word of the deny list that is this name means the built-in tool. */
+#define CH_TOOL_REPLACES (1u << 26)
+
 struct ch_tool {
     _Atomic unsigned refs;
     const char *name;        /* owned, unless CH_TOOL_CONSTANT */

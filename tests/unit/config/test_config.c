@@ -1181,6 +1181,43 @@ static void test_prompts(void **state) {
     }
 }
 
+/* `~/` is the home directory in every path; `~name` is a file. */
+static void test_home(void **state) {
+    (void)state;
+    static const char yaml[] =
+        "sandbox: { readable: [\"~/x\", ~y, \"a~/b\"], writable: [workspace, \"~\"],\n"
+        "           protect: [\"~/secret\", own] }\n"
+        "store: sqlite:~/s.db\n"
+        "tools: { custom: [ { name: w, description: d, command: [~/bin/w], cwd: ~/d } ] }\n"
+        "agents: { defaults: { model: scripted/~/r.yaml, workspaceDir: \"~/work\" } }\n";
+    static const struct chela_config_opts opts[] = {CHELA_CONFIG_OPTS(.home = "/h/ann"),
+                                                    CHELA_CONFIG_OPTS(.home = NULL)};
+    for (size_t i = 0; i < CH_LEN(opts); i++) {
+        chela_config *cfg = NULL;
+        struct chela_error err = {0};
+        if (ch_config_parse_with(ch_sv_str(yaml), "c.yaml", "/conf", &opts[i], &cfg, &err) < 0)
+            fail_msg("%s", err.message);
+        const struct ch_conf *c = &cfg->conf;
+        const struct ch_conf_tool *tool = c->tools.items;
+        const char *paths[] = {c->sandbox.readable[0], c->sandbox.writable[1],
+                               c->sandbox.protect[0],  chela_config_store(cfg) + strlen("sqlite:"),
+                               tool->command[0], tool->cwd,
+                               c->defaults.models[0] + strlen("scripted/"),
+                               c->defaults.workspace};
+        static const char *const want[] = {"/x", "", "/secret", "/s.db", "/bin/w",
+                                           "/d", "/r.yaml", "/work"};
+        for (size_t k = 0; k < CH_LEN(paths); k++) {
+            CH_BUF_AUTO full = {0};
+            ch_buf_addf(&full, "%s%s", opts[i].home ? opts[i].home : "~", want[k]);
+            assert_string_equal(paths[k], ch_buf_str(&full));
+        }
+        assert_string_equal(c->sandbox.readable[1], "/conf/~y");
+        assert_string_equal(c->sandbox.readable[2], "/conf/a~/b");
+        assert_string_equal(c->sandbox.protect[1], "own");
+        chela_config_free(cfg);
+    }
+}
+
 static void test_what_a_tool_is_made_of(void **state) {
     (void)state;
     chela_config *cfg = NULL;
@@ -1637,6 +1674,7 @@ int main(void) {
         cmocka_unit_test(test_secrets_are_redacted),
         cmocka_unit_test(test_what_apply_refuses),
         cmocka_unit_test(test_tools_of_an_agent),
+        cmocka_unit_test(test_home),
         cmocka_unit_test(test_what_a_tool_is_made_of),
         cmocka_unit_test(test_prompts),
         cmocka_unit_test(test_tools_that_cannot_be_added),
