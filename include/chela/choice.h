@@ -77,13 +77,17 @@ CHELA_BEGIN_DECLS
     X(CHELA_OUTPUT_BY_TOOL, 3, "tool") /* a tool whose call ends the run */                        \
     X(CHELA_OUTPUT_BY_PROMPT, 4, "prompt") /* a part of the prompt */
 
-/* How much a model reasons before it answers. */
+/* How much a model reasons before it answers. A model that does not accept the value gets the
+ * nearest that it accepts, and an event says so. */
 #define CHELA_REASONING_VALUES(X)                                                                  \
     X(CHELA_REASONING_DEFAULT, 0, "default") /* the service's default */                           \
     X(CHELA_REASONING_OFF, 1, "off")                                                               \
     X(CHELA_REASONING_LOW, 2, "low")                                                               \
     X(CHELA_REASONING_MEDIUM, 3, "medium")                                                         \
-    X(CHELA_REASONING_HIGH, 4, "high")
+    X(CHELA_REASONING_HIGH, 4, "high")                                                             \
+    X(CHELA_REASONING_MINIMAL, 5, "minimal") /* less than LOW */                                   \
+    X(CHELA_REASONING_XHIGH, 6, "xhigh") /* more than HIGH */                                      \
+    X(CHELA_REASONING_MAX, 7, "max") /* more than XHIGH */
 
 /* How long the service caches the prompt. */
 #define CHELA_CACHE_VALUES(X)                                                                      \

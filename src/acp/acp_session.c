@@ -149,9 +149,12 @@ static const struct choice approvals[] = {
 static const struct choice thoughts[] = {
     {"default", "Default", NULL, CHELA_REASONING_DEFAULT},
     {"off", "Off", NULL, CHELA_REASONING_OFF},
+    {"minimal", "Minimal", NULL, CHELA_REASONING_MINIMAL},
     {"low", "Low", NULL, CHELA_REASONING_LOW},
     {"medium", "Medium", NULL, CHELA_REASONING_MEDIUM},
     {"high", "High", NULL, CHELA_REASONING_HIGH},
+    {"xhigh", "Very high", NULL, CHELA_REASONING_XHIGH},
+    {"max", "Maximum", NULL, CHELA_REASONING_MAX},
 };
 
 static const struct choice *choice_of(const struct choice *list, size_t n, int code) {

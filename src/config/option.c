@@ -464,8 +464,9 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_AGENT, "stop", CH_CFG_TEXTS, 0, AGENT(stop),
      .help = "texts that end a reply; some models reject them"},
     {CH_SCOPE_AGENT, "reasoning", CH_CFG_CHOICE, 0, AGENT(reasoning),
-     .words = "off|low|medium|high",
-     .help = "amount of reasoning before the answer; default: the model's"},
+     .words = "off|minimal|low|medium|high|xhigh|max",
+     .help = "amount of reasoning before the answer, or the nearest that the model accepts; "
+             "default: the model's"},
     {CH_SCOPE_AGENT, "promptCache", CH_CFG_CHOICE, 0, AGENT(cache), .words = "off|5m|1h",
      .otherwise = "5m",
      .help = "how long the service caches the prompt, where it lets the caller choose"},

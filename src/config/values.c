@@ -411,7 +411,7 @@ static int read_model(struct ch_cfg_parser *p, const struct ch_json *v, const ch
         return rc;
     const char *slash = strchr(spec, '/');
     if (!slash || slash == spec || !slash[1] || values_has_control(ch_sv_str(spec)))
-        return ch_cfg_bad(p, v, "expected PROVIDER/MODEL, for example openai/gpt-5");
+        return ch_cfg_bad(p, v, "expected PROVIDER/MODEL, for example openai/gpt-6-sol");
     *out = resolve_model(p, spec);
     if (!values_knows_provider(p, ch_sv(spec, (size_t)(slash - spec))))
         ch_cfg_place(p, v, *out);

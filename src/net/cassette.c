@@ -469,6 +469,13 @@ bool ch_cassette_plays(const struct ch_cassette *c) {
     return c && c->transport.ops == &replay_ops;
 }
 
+bool ch_cassette_has(const struct ch_cassette *c, const char *url) {
+    for (size_t i = 0; c && i < c->n; i++)
+        if (ch_sv_is(ch_json_get_str(c->exchanges[i].request, "url"), url))
+            return true;
+    return false;
+}
+
 void ch_cassette_hide(struct ch_cassette *c, const char *text, const char *word) {
     ch_tape_words_add(&c->words, text, word);
 }

@@ -25,6 +25,8 @@ struct ch_transport *ch_cassette_transport(struct ch_cassette *c);
 /* Recording: calls that start from now on go to `inner`. Returns the transport before. */
 struct ch_transport *ch_cassette_reach(struct ch_cassette *c, struct ch_transport *inner);
 bool ch_cassette_plays(const struct ch_cassette *c); /* NULL: no */
+/* True if c is played and holds a request to this URL. */
+bool ch_cassette_has(const struct ch_cassette *c, const char *url);
 
 /* Replace `text`, which is specific to this machine, by `word` in the file. */
 void ch_cassette_hide(struct ch_cassette *c, const char *text, const char *word);

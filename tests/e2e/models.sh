@@ -108,6 +108,28 @@ for api in "${apis[@]}"; do
         same "$label: no tools were sent" "" "$(requests 'select(.body.tools) | .n')"
     done
 done
+# --- what a model refuses is not sent, and said
+fresh calculate anthropic
+chela run --model anthropic/claude-opus-5-5 --base-url "$base" --reasoning off --tool-choice any --output jsonl "go on"
+exits "a model that always reasons" 0
+holds "a model that always reasons: its least effort, said once" \
+    '[.[] | select(.type == "warning").text] == ["anthropic/claude-opus-5-5 does not accept the reasoning \"off\" here: \"low\" is sent"]'
+same "a model that always reasons: the request" '["adaptive","low",null]' \
+    "$(requests 'select(.n == 1).body | [.thinking.type, .output_config.effort, .tool_choice]')"
+same "a model that refuses a forced tool: it is asked for the call, once" 1 \
+    "$(requests .body.messages | tail -n 1 | grep -o 'Call a tool before you answer' | wc -l)"
+fresh calculate openai
+chela run --model openai/gpt-6-sol --base-url "$base" --output jsonl "go on"
+same "OpenAI at another address: Chat Completions, with an effort that takes tools" '["chat/completions","none"]' \
+    "$(requests 'select(.n == 1) | [(.path | split("/v1/")[1]), .body.reasoning_effort]')"
+fresh calculate openai-responses
+printf 'providers: { openai: { api: openai-responses, baseUrl: "%s" } }\n' "$base" >"$space/chela.yaml"
+chela run --model openai/gpt-6-sol --reasoning max --output jsonl "go on"
+exits "OpenAI at another address, with the api said" 0
+same "OpenAI at another address, with the api said: Responses" '["responses","max"]' \
+    "$(requests 'select(.n == 1) | [(.path | split("/v1/")[1]), .body.reasoning.effort]')"
+rm -f "$space/chela.yaml"
+
 chela models list scripted
 exits "models of a provider without a server" 2
 same "models of a provider without a server: said" "chela: scripted: scripted has no list of its models to ask for" "$(cat "$err")"

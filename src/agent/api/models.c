@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "model/catalog/listing.h"
+#include "model/catalog/model_facts.h"
 #include "model/catalog/price.h"
 #include "model/catalog/provider.h"
 #include "json/writer.h"
@@ -95,9 +96,10 @@ static size_t write_providers(const chela_runtime *rt, const char *only, struct 
 /* --- models: of the table, or of a server */
 
 static void write_known(struct ch_jw *w) {
-    const char *provider, *model;
-    for (size_t i = 0; ch_price_at(i, &provider, &model); i++)
-        write_model(w, provider, &(struct ch_listed){.id = ch_sv_str(model)}, "table");
+    const struct ch_model_facts *f;
+    for (size_t i = 0; (f = ch_model_facts_at(i)); i++)
+        if (f->provider)
+            write_model(w, f->provider, &(struct ch_listed){.id = ch_sv_str(f->match)}, "table");
 }
 
 struct offers {

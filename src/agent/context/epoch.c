@@ -3,7 +3,7 @@
 
 #include "agent/journal/emit.h"
 #include "agent/journal/run_journal.h"
-#include "model/catalog/claude.h"
+#include "model/catalog/model_facts.h"
 #include "model/provider/target.h"
 
 /* Begins an epoch. unbound: messages from the start whose reasoning is not sent again. */
@@ -45,7 +45,7 @@ static const char *difference(const struct ch_epoch_prefix *a, const struct ch_e
 /* Messages whose reasoning a change of the prefix leaves behind. */
 static size_t bound_messages(const chela_run *run) {
     const struct ch_target *t = run->target;
-    bool binds = t && ch_claude_binds(ch_claude_parse(ch_sv_str(t->model)));
+    bool binds = t && ch_model_is(ch_sv_str(t->model), CH_M_BINDS);
     return binds ? run->session->transcript.n : 0;
 }
 

@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/redact.h"
+#include "model/catalog/model_facts.h"
 #include "model/catalog/provider.h"
 #include "model/codec/codec.h"
 #include "model/codec/errors.h"
@@ -129,7 +130,6 @@ static void write_endpoint(struct ch_jw *w, const struct ch_endpoint *ep, struct
 }
 
 static void write_sampling(struct ch_jw *w, const struct ch_model_request *req) {
-    static const char *const efforts[] = {NULL, "off", "low", "medium", "high"};
     if (req->has_temperature)
         ch_jw_kdouble(w, "temperature", req->temperature);
     if (req->has_top_p)
@@ -144,8 +144,8 @@ static void write_sampling(struct ch_jw *w, const struct ch_model_request *req) 
         ch_jw_kint(w, "max_output_tokens", req->max_output_tokens);
     if (req->kept_free)
         ch_jw_kint(w, "kept_free", req->kept_free);
-    if (efforts[req->effort])
-        ch_jw_kcstr(w, "reasoning", efforts[req->effort]);
+    if (req->effort != CH_EFFORT_DEFAULT)
+        ch_jw_kcstr(w, "reasoning", ch_effort_name(req->effort));
     if (!req->nstop)
         return;
     ch_jw_kbegin(w, "stop", '[');

@@ -11,6 +11,7 @@
 #include "agent/context/context.h"
 #include "agent/context/context_budget.h"
 #include "agent/context/epoch.h"
+#include "agent/context/reasoning_effort.h"
 #include "agent/context/recall.h"
 #include "agent/context/reply_directives.h"
 #include "agent/context/reply_extras.h"
@@ -38,6 +39,7 @@
 #include "base/limits.h"
 #include "base/redact.h"
 #include "base/utf8.h"
+#include "model/catalog/model_facts.h"
 #include "model/codec/decoder.h"
 #include "model/codec/encoder.h"
 #include "model/codec/errors.h"
@@ -80,6 +82,7 @@ struct ch_think {
     bool may_redo;                 /* the host can withdraw text that it showed */
     bool deliver_follow_up;
     size_t noted; /* length of the transcript when tell_note last considered its note */
+    size_t urged; /* the same of tell_choice */
 };
 
 const size_t ch_think_size = sizeof(struct ch_think);
@@ -360,6 +363,22 @@ static bool tell_note(chela_run *run) {
     return !text.n || ch_deliver_note_to_last(run, text) || end_full(run);
 }
 
+/* Tells a model that refuses a forced tool choice what is wanted, once for an input. */
+static bool tell_choice(chela_run *run, const char *choice) {
+    const struct ch_transcript *t = &run->session->transcript;
+    const struct ch_msg *last = t->n ? t->msgs[t->n - 1] : NULL;
+    CH_BUF_AUTO text = {0};
+    if (!choice || strcmp(choice, "auto") == 0 || strcmp(choice, "none") == 0 || !last ||
+        last->kind == CH_MSG_ASSISTANT || last->kind == CH_MSG_RESULTS ||
+        t->n == run->turn->urged || !ch_model_is(ch_sv_str(run->target->model), CH_M_NO_FORCED))
+        return true;
+    run->turn->urged = t->n;
+    bool any = strcmp(choice, "any") == 0;
+    ch_buf_addf(&text, CH_NOTE_OPEN "\nCall %s%s before you answer.\n" CH_NOTE_CLOSE,
+                any ? "a tool" : "the tool ", any ? "" : choice);
+    return ch_deliver_note_to_last(run, ch_buf_sv(&text)) || end_full(run);
+}
+
 /* Describes the next request. parts: memory that must live until the request is encoded. */
 static int think_describe(chela_run *run, const struct chela_turn_patch *patch,
                           struct ch_arena *parts, struct ch_model_request *req,
@@ -368,7 +387,7 @@ static int think_describe(chela_run *run, const struct chela_turn_patch *patch,
     const chela_agent *a = s->agent;
     const char *choice = patch->tool_choice ? patch->tool_choice : a->tool_choice;
     struct ch_sv system = s->system ? ch_sv_str(s->system) : ch_context_system(run);
-    if (!system.p || (!s->system && !tell_note(run)))
+    if (!system.p || (!s->system && !tell_note(run)) || !tell_choice(run, choice))
         return ch_fail(err, CHELA_ECANCELED, "the session was closed");
     ch_tool_choice_select(run);
     if (choice) /* vendors refuse a tool choice whose tool is not described */
@@ -398,7 +417,7 @@ static int think_describe(chela_run *run, const struct chela_turn_patch *patch,
         .stop = a->stop,
         .nstop = a->nstop,
         .cache = a->cache,
-        .effort = (enum ch_effort)a->reasoning,
+        .effort = ch_reasoning_effort(a->reasoning),
         .revision = revision(run, patch),
     };
     req->cache_key = cache_key(run, parts);
@@ -456,6 +475,7 @@ static int think_encode(chela_run *run, const struct chela_turn_patch *patch, si
         return TOO_LARGE;
     if (fit == CH_CONTEXT_COLD)
         ch_compaction_prune_cold(run, tokens);
+    ch_reasoning_effort_tell(run, &req);
     ch_epoch_settle(run, &req);
     rc = ch_encoder_update(e, &req, err);
     if (rc == 0)

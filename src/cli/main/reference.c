@@ -62,7 +62,7 @@ static const struct chela_event example_approval = {
                  .can_remember = true}};
 static const struct chela_event example_retry = {.retry = {1, 500, STR("HTTP 529")}};
 static const struct chela_event example_fallback = {
-    .fallback = {"anthropic/claude-sonnet-4-6", "openai/gpt-5", STR("HTTP 529")}};
+    .fallback = {"anthropic/claude-sonnet-4-6", "openai/gpt-6-sol", STR("HTTP 529")}};
 static const struct chela_event example_handoff = {
     .fallback = {"front", "billing", STR("about a bill")}};
 static const struct chela_event example_compaction = {

@@ -36,8 +36,9 @@
     {"system", 0, CH_OPT_TEXT, offsetof(type, system), "TEXT|@FILE", 0, 0, "Model",                \
      "instructions for the model"}
 #define CH_RUN_OPT_REASONING(type)                                                                 \
-    {"reasoning", 0, CH_OPT_CHOICE, offsetof(type, reasoning), "off|low|medium|high", 0, 0,        \
-     "Model", "amount of reasoning before the answer"}
+    {"reasoning", 0, CH_OPT_CHOICE, offsetof(type, reasoning),                                     \
+     "off|minimal|low|medium|high|xhigh|max", 0, 0, "Model",                                       \
+     "amount of reasoning before the answer"}
 #define CH_RUN_OPT_MODE(type)                                                                      \
     {"mode", 0, CH_OPT_CHOICE, offsetof(type, mode), "react|plan|route|heartbeat", 0, 0, "Model",  \
      "how the agent works: call tools until there is an answer (react), make a plan first "        \

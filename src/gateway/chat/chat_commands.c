@@ -355,7 +355,7 @@ static const struct {
     {"/pair", " CODE", "let the person with this code write here", true, ch_chat_pairing_command},
     {"/model", " [PROVIDER/MODEL|default]", "which model answers here", true,
      ch_chat_overrides_model_command},
-    {"/reasoning", " [off|low|medium|high|default]", "how much it thinks", true,
+    {"/reasoning", " [off|minimal|low|medium|high|xhigh|max|default]", "how much it thinks", true,
      ch_chat_overrides_reasoning_command},
     {"/help", "", "these commands", false, command_help},
 };

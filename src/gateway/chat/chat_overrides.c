@@ -207,8 +207,8 @@ void ch_chat_overrides_reasoning_command(struct ch_chat_event *e, struct ch_sv r
     enum chela_reasoning level = CHELA_REASONING_DEFAULT;
     if (chela_reasoning_read(ch_arena_str(&e->arena, rest), &level, NULL) < 0) {
         ch_chat_event_reply(e, ch_arena_printf(&e->arena,
-                                               "%s (/reasoning off, low, medium, high or "
-                                               "default changes it)",
+                                               "%s (/reasoning off, minimal, low, medium, "
+                                               "high, xhigh, max or default changes it)",
                                                chela_reasoning_name(now ? now->reasoning
                                                                         : level)));
         return;

@@ -125,9 +125,9 @@ int ch_openai_effort(const struct ch_json *v, const char *name, enum chela_reaso
         char word[8];
         enum chela_reasoning effort;
     } efforts[] = {{"default", CHELA_REASONING_DEFAULT}, {"none", CHELA_REASONING_OFF},
-                   {"minimal", CHELA_REASONING_LOW},     {"low", CHELA_REASONING_LOW},
+                   {"minimal", CHELA_REASONING_MINIMAL}, {"low", CHELA_REASONING_LOW},
                    {"medium", CHELA_REASONING_MEDIUM},   {"high", CHELA_REASONING_HIGH},
-                   {"xhigh", CHELA_REASONING_HIGH},      {"max", CHELA_REASONING_HIGH}};
+                   {"xhigh", CHELA_REASONING_XHIGH},     {"max", CHELA_REASONING_MAX}};
     if (!v || v->type == CH_JSON_NULL)
         return 0;
     for (size_t i = 0; i < CH_LEN(efforts); i++)

@@ -64,33 +64,6 @@ struct ch_claude ch_claude_parse(struct ch_sv model) {
     return c;
 }
 
-enum ch_claude_thinking ch_claude_thinking(struct ch_claude c) {
-    if (c.family == CH_CLAUDE_NOT)
-        return CH_THINK_BUDGET;
-    if (!ch_claude_from(c, 3, 7))
-        return CH_THINK_NONE;
-    return ch_claude_from(c, 4, 6) ? CH_THINK_ADAPTIVE : CH_THINK_BUDGET;
-}
-
-bool ch_claude_takes_temperature(struct ch_claude c) {
-    return c.family == CH_CLAUDE_NOT || !ch_claude_from(c, 4, 7);
-}
-
-bool ch_claude_takes_forced_choice(struct ch_claude c) {
-    return c.family != CH_CLAUDE_FABLE && c.family != CH_CLAUDE_MYTHOS;
-}
-
-bool ch_claude_takes_schema(struct ch_claude c) {
-    if (c.family == CH_CLAUDE_NOT)
-        return false;
-    return ch_claude_from(c, 4, c.family == CH_CLAUDE_OPUS ? 1 : 5);
-}
-
-bool ch_claude_binds(struct ch_claude c) {
-    bool storied = c.family == CH_CLAUDE_FABLE || c.family == CH_CLAUDE_MYTHOS;
-    return c.family != CH_CLAUDE_NOT && ch_claude_from(c, 5, storied ? 1 : 5);
-}
-
 bool ch_claude_same(struct ch_sv a, struct ch_sv b) {
     if (!a.n || !b.n || ch_sv_eq(a, b))
         return true;

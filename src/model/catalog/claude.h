@@ -28,26 +28,6 @@ static inline bool ch_claude_from(struct ch_claude c, int major, int minor) {
     return c.major > major || (c.major == major && c.minor >= minor);
 }
 
-enum ch_claude_thinking {
-    CH_THINK_NONE,     /* not supported */
-    CH_THINK_BUDGET,   /* thinking:{type:enabled,budget_tokens} */
-    CH_THINK_ADAPTIVE, /* thinking:{type:adaptive} and output_config.effort */
-};
-/* Other models get the form that most compatible servers support. */
-enum ch_claude_thinking ch_claude_thinking(struct ch_claude c);
-
-/* False for newer models, which reject a temperature other than 1. */
-bool ch_claude_takes_temperature(struct ch_claude c);
-
-/* False for Fable and Mythos, which reject a forced tool choice. */
-bool ch_claude_takes_forced_choice(struct ch_claude c);
-
-/* True if the model supports structured output: from Opus 4.1 and the 4.5 models on. */
-bool ch_claude_takes_schema(struct ch_claude c);
-
-/* True for the models whose thinking blocks are bound to the prefix of the request. */
-bool ch_claude_binds(struct ch_claude c);
-
 /* True if both names denote the same model, with or without date and vendor prefix. A name
  * that cannot be parsed (a deployment's) counts as the same. */
 bool ch_claude_same(struct ch_sv a, struct ch_sv b);

@@ -1,6 +1,9 @@
 /* gemini_model.c -- see gemini_model.h. */
 #include "model/catalog/gemini_model.h"
 
+#include "base/mem.h"
+#include "model/catalog/model_facts.h"
+
 static struct ch_sv last_segment(struct ch_sv s) {
     for (size_t i = s.n; i > 0; i--)
         if (s.p[i - 1] == '/')
@@ -55,12 +58,14 @@ bool ch_gemini_same(struct ch_sv a, struct ch_sv b) {
     return x.tier == y.tier && (x.major == y.major || !x.major || !y.major);
 }
 
-/* Gemini 2.5 takes a token budget; Pro cannot disable thinking. */
+/* Pro cannot disable thinking. */
 static int64_t budget_for(struct ch_gemini g, enum ch_effort effort) {
     bool pro = g.tier == CH_GEMINI_PRO;
     switch (effort) {
     case CH_EFFORT_OFF:
         return pro ? 128 : 0;
+    case CH_EFFORT_MINIMAL:
+        return 512;
     case CH_EFFORT_LOW:
         return 2048;
     case CH_EFFORT_MEDIUM:
@@ -70,32 +75,26 @@ static int64_t budget_for(struct ch_gemini g, enum ch_effort effort) {
     }
 }
 
-/* From Gemini 3 on, thinking takes a level and cannot be disabled. Pro, and Flash from 3.7
- * on, have no MINIMAL; the first Pro has no MEDIUM. */
-static const char *level_for(struct ch_gemini g, enum ch_effort effort) {
-    bool flash = g.tier == CH_GEMINI_FLASH || g.tier == CH_GEMINI_FLASH_LITE;
-    bool first_pro = g.tier == CH_GEMINI_PRO && g.major == 3 && g.minor == 0;
-    switch (effort) {
-    case CH_EFFORT_OFF:
-        return flash && g.major && !ch_gemini_from(g, 3, 7) ? "MINIMAL" : "LOW";
-    case CH_EFFORT_LOW:
-        return "LOW";
-    case CH_EFFORT_MEDIUM:
-        return first_pro ? "HIGH" : "MEDIUM";
-    default:
-        return "HIGH";
-    }
+/* From Gemini 3 on, thinking takes a level and cannot be disabled. */
+static const char *level_for(enum ch_effort effort) {
+    static const char *const levels[] = {[CH_EFFORT_MINIMAL] = "MINIMAL",
+                                         [CH_EFFORT_LOW] = "LOW",
+                                         [CH_EFFORT_MEDIUM] = "MEDIUM",
+                                         [CH_EFFORT_HIGH] = "HIGH"};
+    return effort < CH_LEN(levels) ? levels[effort] : "HIGH";
 }
 
-struct ch_gemini_thinking ch_gemini_thinking(struct ch_gemini g, enum ch_effort effort) {
+struct ch_gemini_thinking ch_gemini_thinking(struct ch_sv model, enum ch_effort effort) {
     struct ch_gemini_thinking t = {0};
-    if (effort == CH_EFFORT_DEFAULT || g.tier == CH_GEMINI_NOT || !ch_gemini_from(g, 2, 5))
+    struct ch_gemini g = ch_gemini_parse(model);
+    const struct ch_model_facts *f = ch_model_facts(model);
+    if (effort == CH_EFFORT_DEFAULT || g.tier == CH_GEMINI_NOT || !f->efforts)
         return t;
-    if (ch_gemini_from(g, 3, 0)) {
-        t.level = level_for(g, effort);
-    } else {
-        t.has_budget = true;
+    effort = ch_effort_nearest(model, effort);
+    t.has_budget = f->flags & CH_M_BUDGET;
+    if (t.has_budget)
         t.budget = budget_for(g, effort);
-    }
+    else
+        t.level = level_for(effort);
     return t;
 }

@@ -15,12 +15,6 @@ bool ch_gpt_reasons(struct ch_sv model);
  * name, which may be a deployment's own (Azure). */
 bool ch_gpt_request_reasons(const struct ch_model_request *req);
 
-/* The lowest effort that a reasoning model accepts. */
-const char *ch_gpt_least_effort(struct ch_sv model);
-
-/* True if a prompt cache may be kept for a day; other models reject the parameter. */
-bool ch_gpt_caches_long(struct ch_sv model);
-
 /* True if both names denote the same model; a server may add or omit a date. */
 bool ch_gpt_same(struct ch_sv a, struct ch_sv b);
 

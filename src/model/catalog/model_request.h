@@ -21,9 +21,12 @@ enum ch_tool_choice { CH_CHOICE_AUTO, CH_CHOICE_ANY, CH_CHOICE_NONE, CH_CHOICE_O
 enum ch_effort {
     CH_EFFORT_DEFAULT,
     CH_EFFORT_OFF,
+    CH_EFFORT_MINIMAL,
     CH_EFFORT_LOW,
     CH_EFFORT_MEDIUM,
-    CH_EFFORT_HIGH
+    CH_EFFORT_HIGH,
+    CH_EFFORT_XHIGH,
+    CH_EFFORT_MAX
 };
 
 /* How long the vendor shall cache the prefix of the conversation. */

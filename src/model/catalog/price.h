@@ -9,8 +9,9 @@
 struct ch_price {
     double input, output;
     double cache_read, cache_write; /* negative: same as input */
-    /* Factors for requests of more than CH_PRICE_LONG tokens; 0: no change. */
+    /* Factors for requests of more than long_above tokens (0: CH_PRICE_LONG); 0: no change. */
     double long_input, long_output;
+    int64_t long_above;
 };
 
 #define CH_PRICE_LONG 200000
@@ -18,9 +19,6 @@ struct ch_price {
 /* The list price of a vendor's model by exact name, ignoring a date or "-latest" at its
  * end. */
 bool ch_price_find(const char *provider, struct ch_sv model, struct ch_price *out);
-
-/* The rows of the table; false past the last. */
-bool ch_price_at(size_t i, const char **provider, const char **model);
 
 /* Cost of one reply. cache: the cache mode of its request. */
 double ch_price_cost(const struct ch_price *p, const struct ch_usage *u, enum ch_cache cache);

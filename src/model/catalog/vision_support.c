@@ -31,6 +31,7 @@ static const struct {
     {"gpt-4.1", false},
     {"gpt-4o", false},
     {"gpt-5", false},
+    {"gpt-6", false},
     {"gpt-oss", true},
     {"grok-3", true},
     {"grok-4", false},

@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "json/json.h"
 #include "model/catalog/claude.h"
+#include "model/catalog/model_facts.h"
+#include "model/codec/codec.h"
 
 const char *ch_encode_url(struct ch_arena *a, const char *base_url, const char *path) {
     struct ch_sv query = ch_sv_str(base_url);
@@ -269,6 +271,23 @@ bool ch_encode_wrote(const struct ch_model_request *req, const struct ch_msg *m,
     if (by.asked.n && !(encode_is_known(names, by.model) && encode_is_known(names, req->model)))
         return false;
     return names->same(by.model, req->model);
+}
+
+/* --- efforts */
+
+/* OpenAI's Chat Completions refuses tools of newer models unless their effort is none, which is
+ * not their default. A deployment whose name says nothing takes at least "low". */
+enum ch_effort ch_encode_effort(const struct ch_model_request *req) {
+    const struct ch_endpoint *ep = req->endpoint;
+    const struct ch_model_facts *f = ch_model_facts(req->model);
+    const char *api = ep->codec->inner ? ep->codec->inner->name : ep->codec->name;
+    bool own = strncmp(api, "openai", 6) == 0 && !(ep->quirks & CH_Q_NO_DEVELOPER);
+    bool chat = own && strcmp(api, "openai") == 0;
+    if (chat && req->ntools && f->flags & CH_M_RESPONSES && f->efforts & 1u << CH_EFFORT_OFF)
+        return CH_EFFORT_OFF;
+    if (own && !f->efforts && req->effort == CH_EFFORT_OFF)
+        return CH_EFFORT_LOW;
+    return ch_effort_nearest(req->model, req->effort);
 }
 
 /* --- documents and parts that cannot be sent */

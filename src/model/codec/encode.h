@@ -87,6 +87,10 @@ bool ch_encode_wrote(const struct ch_model_request *req, const struct ch_msg *m,
 /* The names of Claude models, for the protocols that reach them. */
 extern const struct ch_model_names ch_claude_names;
 
+/* The effort that a request sends: the nearest to the wanted one that the model accepts at its
+ * endpoint (catalog/model_facts.h). */
+enum ch_effort ch_encode_effort(const struct ch_model_request *req);
+
 /* Append a description of a media block for a model that cannot read it. */
 void ch_encode_note(const struct ch_block *b, struct ch_buf *out);
 

@@ -3,6 +3,7 @@
  * Each field comes from the agent's options, else from the provider's configuration, else
  * from the built-in table. Keys are searched in the same order. A local server and a server
  * whose URL was configured may have no key. Every key is registered for redaction. */
+#include "model/catalog/model_facts.h"
 #include "model/catalog/price.h"
 #include "model/provider/target.h"
 
@@ -175,6 +176,18 @@ static int check_url(const struct ch_target *t, struct chela_error *err) {
                    rc < 0 ? why.message : "credentials do not belong in it (before the '@')");
 }
 
+/* OpenAI's own service refuses tools of its newer models at /v1/chat/completions. A cassette that
+ * was recorded there is replayed as it is. */
+static bool wants_responses(const struct ch_target *t, const struct ch_providers *ps) {
+    CH_BUF_AUTO chat = {0};
+    const struct ch_provider *there = ch_provider_of_url(CH_SV("openai"), t->base_url);
+    if (t->ep.codec != &ch_codec_openai || !there || strcmp(there->name, "openai") != 0 ||
+        !ch_model_is(ch_sv_str(t->model), CH_M_RESPONSES))
+        return false;
+    ch_buf_addf(&chat, "%s/chat/completions", t->base_url);
+    return !ch_cassette_has(ps->cassette, ch_buf_str(&chat));
+}
+
 static int connect_target(struct ch_target *t, struct ch_providers *ps,
                           const struct ch_target_opts *opts, const struct ch_provider_conf *conf,
                           const struct ch_provider *known, struct chela_error *err) {
@@ -192,6 +205,8 @@ static int connect_target(struct ch_target *t, struct ch_providers *ps,
     if (!url)
         return ch_fail(err, CHELA_ECONFIG, "provider %s needs a base URL", t->provider);
     t->base_url = without_trailing_slash(url);
+    if (!(conf && conf->api) && wants_responses(t, ps))
+        t->ep.codec = &ch_codec_responses;
     t->transport = ps->transport;
     int rc = find_key(t, ps, opts, conf, known, err);
     if (rc == 0 && ch_target_aws_is_used(t))
@@ -230,16 +245,17 @@ static char *resolve_alias(const char *provider, struct ch_sv model) {
     return info.resolved && sellers_own ? ch_strdup(info.resolved) : ch_strndup(model.p, model.n);
 }
 
-/* Words such as "sonnet" or "gpt-5" that lack the provider: name a known model. */
+/* Words such as "sonnet" or "gpt-6" that lack the provider: name a known model. */
 static int not_a_model(const char *spec, struct chela_error *err) {
-    const char *provider, *model, *seller = NULL, *newest = NULL; /* the table is in order of age */
-    for (size_t i = 0; *spec && ch_price_at(i, &provider, &model); i++) {
-        if (!ch_sv_contains_nocase(ch_sv_str(model), spec) ||
-            (seller && strcmp(seller, provider) != 0))
+    const char *seller = NULL, *newest = NULL; /* the table is in order of age */
+    const struct ch_model_facts *f;
+    for (size_t i = 0; *spec && (f = ch_model_facts_at(i)); i++) {
+        if (!f->provider || !ch_sv_contains_nocase(ch_sv_str(f->match), spec) ||
+            (seller && strcmp(seller, f->provider) != 0))
             continue;
-        seller = provider;
-        newest = model;
-        if (strcmp(model, spec) == 0)
+        seller = f->provider;
+        newest = f->match;
+        if (strcmp(f->match, spec) == 0)
             break;
     }
     if (newest)

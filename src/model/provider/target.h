@@ -17,6 +17,7 @@ struct ch_target {
     char **keys;               /* owned; ep.api_key is the one in use */
     size_t nkeys;
     struct ch_endpoint ep;
+    enum ch_effort told; /* the last effort that was wanted in vain and said so */
     bool has_price; /* false: the cost is unknown */
     struct ch_price price;
     int64_t window; /* context window as configured, in tokens; 0: not configured */

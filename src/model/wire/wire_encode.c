@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "model/catalog/model_facts.h"
 #include "model/catalog/provider.h"
 #include "model/codec/encoder.h"
 #include "model/message/message_json.h"
@@ -172,16 +173,10 @@ static void wire_encode_read_choice(struct reading *r) {
 }
 
 static int read_effort(struct reading *r) {
-    static const char *const words[] = {"off", "low", "medium", "high"};
     struct ch_sv word = ch_json_get_str(r->v, "reasoning");
-    if (!word.n)
+    if (!word.n || ch_effort_read(word, &r->req.effort))
         return CHELA_OK;
-    for (size_t i = 0; i < CH_LEN(words); i++)
-        if (ch_sv_is(word, words[i])) {
-            r->req.effort = (enum ch_effort)(CH_EFFORT_OFF + (int)i);
-            return CHELA_OK;
-        }
-    return wire_encode_bad(r, "reasoning", "off, low, medium or high");
+    return wire_encode_bad(r, "reasoning", "off, minimal, low, medium, high, xhigh or max");
 }
 
 static int read_cache(struct reading *r) {
@@ -275,7 +270,9 @@ static int read_endpoint(struct reading *r, const struct ch_codec *codec) {
     bool other = !p || strcmp(p->api, "scripted") == 0; /* one of a configuration, or ours */
     if (other && ch_json_get(r->v, "base_url"))
         p = ch_provider_find(ch_sv_str(api));
-    if (!p || strcmp(p->api, api) != 0)
+    if (p && strcmp(p->api, api) != 0) /* a service may have two protocols, as OpenAI's */
+        p = ch_provider_of_url(ch_sv_str(api), text_or(r, "base_url", p->base_url));
+    if (!p)
         return ch_fail(r->err, CHELA_EINVAL, "request: no provider \"%s\" of the %s protocol", name,
                        api);
     r->endpoint.codec = codec;

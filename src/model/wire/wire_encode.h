@@ -9,7 +9,7 @@
  *    "tools":[{"name","description","parameters":{},"strict":bool}],
  *    "tool_choice":"auto|any|none|NAME","parallel":bool,"stream":bool,
  *    "max_output_tokens":n,"temperature":x,"top_p":x,"top_k":n,"seed":n,
- *    "reasoning":"off|low|medium|high","stop":[..],"output_schema":{},
+ *    "reasoning":"off|...|max","stop":[..],"output_schema":{},
  *    "cache":"short|long|off","cache_key","quirks":["-name",..],
  *    "headers":{},"extra_body":{},"server_tools":[],"logprobs":n,"kept_free":n,
  *    "no_calls":bool,"note"}

@@ -44,6 +44,13 @@ static void test_find(void **state) {
         {"gemini", "gemini-2.0-flash-001", 0.1},
         {"mistral", "mistral-large-2512", 0.5},
         {"groq", "openai/gpt-oss-120b", 0.15},
+        {"anthropic", "claude-opus-5-5", 4},
+        {"anthropic", "claude-haiku-5-5", 0.1},
+        {"anthropic", "claude-fable-5-2", 8},
+        {"anthropic", "claude-sonnet-5-5", 2},
+        {"openai", "gpt-6-sol", 2},
+        {"openai", "gpt-6.1-terra", 1},
+        {"openai", "gpt-5.6-luna", 0.2},
         {"openai", "gpt-5.9", 0},
         {"openai", "gpt-5-turbo-new", 0},
         {"openai", "gpt-5-", 0},
@@ -63,9 +70,10 @@ static void test_find(void **state) {
 
 static void test_cost(void **state) {
     (void)state;
-    static const struct ch_price plain = {3, 15, 0.3, 3.75, 0, 0};
-    static const struct ch_price simple = {1, 2, -1, -1, 0, 0};
-    static const struct ch_price tiered = {1, 10, 0.1, -1, 2, 1.5};
+    static const struct ch_price plain = {3, 15, 0.3, 3.75, 0, 0, 0};
+    static const struct ch_price simple = {1, 2, -1, -1, 0, 0, 0};
+    static const struct ch_price tiered = {1, 10, 0.1, -1, 2, 1.5, 0};
+    static const struct ch_price early = {0.1, 0.5, 0.01, -1, 5, 5, 100000};
     static const struct {
         const struct ch_price *p;
         struct ch_usage u;
@@ -87,6 +95,8 @@ static void test_cost(void **state) {
         {&simple, {.input = 10, .cache_read = 60}, CH_CACHE_SHORT, 60}, /* odd, not negative */
         {&tiered, {.input = 200000, .output = 10}, CH_CACHE_SHORT, 200100},
         {&tiered, {.input = 200001, .output = 10}, CH_CACHE_SHORT, 400152},
+        {&early, {.input = 100000, .output = 10}, CH_CACHE_SHORT, 10005},
+        {&early, {.input = 100001, .output = 10}, CH_CACHE_SHORT, 50025.5},
     };
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         double got = 1e6 * ch_price_cost(cases[i].p, &cases[i].u, cases[i].cache);

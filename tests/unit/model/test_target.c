@@ -78,6 +78,38 @@ static void test_precedence(void **state) {
     ch_providers_release(&ps);
 }
 
+/* OpenAI's own service refuses tools of newer models at Chat Completions. */
+static void test_endpoint_of_the_model(void **state) {
+    (void)state;
+    static const struct {
+        const char *spec, *url, *api, *want;
+    } cases[] = {
+        {"openai/gpt-5.6", NULL, NULL, "openai-responses"},
+        {"openai/gpt-6-sol", NULL, NULL, "openai-responses"},
+        {"openai/gpt-6.1-terra", "https://api.openai.com/v1/", NULL, "openai-responses"},
+        {"openai/gpt-5.3-codex", NULL, NULL, "openai-responses"},
+        {"openai/gpt-9", NULL, NULL, "openai-responses"},
+        {"openai/gpt-5.1", NULL, NULL, "openai"},
+        {"openai/gpt-4.1", NULL, NULL, "openai"},
+        {"openai/gpt-6-sol", "http://10.0.0.5:8000/v1", NULL, "openai"},
+        {"openai/gpt-6-sol", NULL, "openai", "openai"},
+        {"openai/gpt-4.1", NULL, "openai-responses", "openai-responses"},
+        {"openai/gpt-6-sol", "http://10.0.0.5:8000/v1", "openai-responses", "openai-responses"},
+        {"openrouter/openai/gpt-6-sol", NULL, NULL, "openai"},
+    };
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        struct ch_providers ps = providers("OPENAI_API_KEY=k OPENROUTER_API_KEY=k");
+        if (cases[i].url || cases[i].api)
+            configure(&ps, (struct chela_provider_opts){
+                               .name = "openai", .base_url = cases[i].url, .api = cases[i].api});
+        struct ch_target *t = target(&ps, cases[i].spec, NULL);
+        if (strcmp(t->ep.codec->name, cases[i].want) != 0)
+            fail_msg("%s: %s", cases[i].spec, t->ep.codec->name);
+        ch_target_free(t);
+        ch_providers_release(&ps);
+    }
+}
+
 static void test_keys(void **state) {
     (void)state;
     struct ch_providers ps = providers("ONE=sk-1 TWO= THREE=sk-3");
@@ -253,6 +285,7 @@ static void test_prices_and_windows(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_precedence),         cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_endpoint_of_the_model),
         cmocka_unit_test(test_blanks_around_keys),
         cmocka_unit_test(test_queries),
         cmocka_unit_test(test_refusals),           cmocka_unit_test(test_settings),

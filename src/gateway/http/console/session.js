@@ -155,7 +155,7 @@ function reflectAgent() {
 
 export function fillChoices() {
   $("agent").replaceChildren(...state.agents.map((a) => make("option", { value: a.id }, a.name && a.name !== a.id ? `${a.name} (${a.id})` : a.id)));
-  $("reasoning").replaceChildren(...["", "off", "low", "medium", "high"].map((r) => make("option", { value: r }, say(r ? `reasoning.${r}` : "chat.reasoning"))));
+  $("reasoning").replaceChildren(...["", "off", "minimal", "low", "medium", "high", "xhigh", "max"].map((r) => make("option", { value: r }, say(r ? `reasoning.${r}` : "chat.reasoning"))));
   reflectAgent();
 }
 

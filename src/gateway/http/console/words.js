@@ -26,7 +26,7 @@ const en = {
   "note.deny": "Enter denies the call and tells the model why.", "note.denies": "Enter denies all {0} calls and tells the model why.",
   "note.result": "The run waits for the result of a client's tool. Your text is given to the model as that result.",
   "chat.agent": "Agent", "chat.model": "Model", "chat.model.own": "Model: {0}", "chat.model.other": "Other model…", "chat.use": "Use", "chat.reasoning": "Reasoning", "chat.mode": "Delivery",
-  "reasoning.off": "No reasoning", "reasoning.low": "Low reasoning", "reasoning.medium": "Medium reasoning", "reasoning.high": "High reasoning",
+  "reasoning.off": "No reasoning", "reasoning.minimal": "Minimal reasoning", "reasoning.low": "Low reasoning", "reasoning.medium": "Medium reasoning", "reasoning.high": "High reasoning", "reasoning.xhigh": "Very high reasoning", "reasoning.max": "Maximum reasoning",
   "mode.steer": "Steer now", "mode.follow_up": "After the run",
   "chat.answer": "Answer", "chat.take": "Take over…",
   "chat.send": "Send", "chat.cancel": "Cancel", "chat.latest": "Jump to latest", "chat.earlier": "Show earlier messages", "chat.loading": "Loading…",

@@ -25,7 +25,7 @@ export const words = {
   "note.deny": "按 Enter 将拒绝该调用，并把原因告诉模型。", "note.denies": "按 Enter 将拒绝全部 {0} 个调用，并把原因告诉模型。",
   "note.result": "运行在等待客户端工具的结果。你输入的文字将作为该结果交给模型。",
   "chat.agent": "智能体", "chat.model": "模型", "chat.model.own": "模型：{0}", "chat.model.other": "其他模型…", "chat.use": "使用", "chat.reasoning": "思考程度", "chat.mode": "送达方式",
-  "reasoning.off": "不思考", "reasoning.low": "少量思考", "reasoning.medium": "中等思考", "reasoning.high": "深入思考",
+  "reasoning.off": "不思考", "reasoning.minimal": "最少思考", "reasoning.low": "少量思考", "reasoning.medium": "中等思考", "reasoning.high": "深入思考", "reasoning.xhigh": "极深入思考", "reasoning.max": "最多思考",
   "mode.steer": "立即送达", "mode.follow_up": "结束后送达",
   "chat.answer": "回答", "chat.take": "接管…",
   "chat.send": "发送", "chat.cancel": "取消", "chat.latest": "回到最新", "chat.earlier": "显示更早的消息", "chat.loading": "正在载入…",

@@ -25,8 +25,7 @@ static bool anthropic_encode_interleaves(const struct ch_model_request *req) {
     if (req->effort <= CH_EFFORT_OFF || !req->ntools)
         return false;
     struct ch_thinking p = ch_thinking_for(req);
-    return p.on && p.style == CH_THINK_BUDGET &&
-           ch_claude_parse(req->model).family != CH_CLAUDE_NOT;
+    return p.budget && ch_claude_parse(req->model).family != CH_CLAUDE_NOT;
 }
 
 int ch_anthropic_http(const struct ch_model_request *req, struct ch_arena *a,
@@ -111,7 +110,7 @@ int ch_anthropic_head(const struct ch_model_request *req, struct ch_buf *out,
 
 static void anthropic_encode_write_tool_choice(const struct ch_model_request *req,
                                                struct ch_jw *w) {
-    bool forced = ch_is_forced(req) && ch_claude_takes_forced_choice(ch_claude_parse(req->model));
+    bool forced = ch_is_forced(req) && !ch_model_is(req->model, CH_M_NO_FORCED);
     bool none = req->choice == CH_CHOICE_NONE;
     if (!req->ntools || (!forced && !none && !req->no_parallel))
         return;
@@ -128,19 +127,18 @@ static void anthropic_encode_write_tool_choice(const struct ch_model_request *re
 bool ch_anthropic_takes_schema(const struct ch_model_request *req) {
     CH_BUF_AUTO strict = {0};
     return !(req->endpoint->quirks & CH_Q_NO_OUTPUT_SCHEMA) &&
-           ch_claude_takes_schema(ch_claude_parse(req->model)) &&
+           ch_model_is(req->model, CH_M_SCHEMA) &&
            ch_encode_strict(req->output_schema, CH_CLEAN_ANTHROPIC_STRICT, &strict);
 }
 
 static void anthropic_encode_write_output_config(const struct ch_model_request *req,
                                                  const struct ch_thinking *p, struct ch_jw *w) {
-    const char *effort = ch_thinking_effort(req, p);
-    if (!effort && !req->output_schema.n)
+    if (!p->effort && !req->output_schema.n)
         return;
     CH_BUF_AUTO strict = {0};
     ch_jw_kbegin(w, "output_config", '{');
-    if (effort)
-        ch_jw_kcstr(w, "effort", effort);
+    if (p->effort)
+        ch_jw_kcstr(w, "effort", p->effort);
     if (req->output_schema.n) {
         bool converted = ch_encode_strict(req->output_schema, CH_CLEAN_ANTHROPIC_STRICT, &strict);
         ch_jw_kbegin(w, "format", '{');
@@ -153,7 +151,7 @@ static void anthropic_encode_write_output_config(const struct ch_model_request *
 
 static void anthropic_encode_write_sampling(const struct ch_model_request *req,
                                             const struct ch_thinking *p, struct ch_jw *w) {
-    bool taken = ch_claude_takes_temperature(ch_claude_parse(req->model)) && !p->on;
+    bool taken = !ch_model_is(req->model, CH_M_NO_SAMPLING) && !p->on;
     if (req->has_temperature && taken) {
         ch_jw_kdouble(w, "temperature", req->temperature);
     }

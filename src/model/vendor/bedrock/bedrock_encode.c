@@ -54,7 +54,7 @@ bool ch_bedrock_takes_schema(const struct ch_model_request *req) {
     CH_BUF_AUTO strict = {0};
     return !(req->endpoint->quirks & CH_Q_NO_OUTPUT_SCHEMA) &&
            ch_bedrock_maker(req->model) == CH_MAKER_CLAUDE &&
-           ch_claude_takes_schema(ch_claude_parse(req->model)) &&
+           ch_model_is(req->model, CH_M_SCHEMA) &&
            ch_encode_strict(req->output_schema, CH_CLEAN_ANTHROPIC_STRICT, &strict);
 }
 
@@ -101,7 +101,7 @@ static void write_tool(const struct ch_model_request *req, const struct ch_tool_
                        struct ch_jw *w) {
     char name[CH_NAME_ROOM];
     CH_BUF_AUTO strict = {0};
-    bool held = t->strict && ch_claude_takes_schema(ch_claude_parse(req->model)) &&
+    bool held = t->strict && ch_model_is(req->model, CH_M_SCHEMA) &&
                 ch_encode_strict(t->schema, CH_CLEAN_ANTHROPIC_STRICT, &strict);
     struct ch_sv schema = t->schema.n > 2 ? t->schema : CH_SV("{\"type\":\"object\"}");
     ch_jw_begin(w, '{');
@@ -122,7 +122,7 @@ static void write_tool(const struct ch_model_request *req, const struct ch_tool_
 static void bedrock_encode_write_tool_choice(const struct ch_model_request *req, enum ch_maker f,
                                              struct ch_jw *w) {
     char name[CH_NAME_ROOM];
-    bool taken = f == CH_MAKER_CLAUDE ? ch_claude_takes_forced_choice(ch_claude_parse(req->model))
+    bool taken = f == CH_MAKER_CLAUDE ? !ch_model_is(req->model, CH_M_NO_FORCED)
                                       : ch_maker_is_nova(f) || f == CH_MAKER_MISTRAL;
     if (!ch_is_forced(req) || !taken)
         return;
@@ -195,14 +195,17 @@ static bool ends_markable(const struct ch_model_request *req) {
     return b->type == CH_BLOCK_IMAGE || (text && !ch_is_blank(b->text));
 }
 
+static enum ch_effort nova_effort(const struct ch_model_request *req) {
+    return ch_effort_nearest(req->model, req->effort);
+}
+
 static void write_inference(const struct ch_model_request *req, enum ch_maker f,
                             const struct ch_thinking *t, struct ch_jw *w) {
     /* Nova 2 at its highest effort gets neither an output limit nor sampling parameters. */
-    bool free_hand = f == CH_MAKER_NOVA_2 && req->effort == CH_EFFORT_HIGH;
-    bool budget = f == CH_MAKER_CLAUDE && t->on && t->style == CH_THINK_BUDGET;
+    bool free_hand = f == CH_MAKER_NOVA_2 && nova_effort(req) == CH_EFFORT_HIGH;
+    bool budget = f == CH_MAKER_CLAUDE && t->budget;
     bool claude = f == CH_MAKER_CLAUDE;
-    bool samples =
-        claude ? ch_claude_takes_temperature(ch_claude_parse(req->model)) && !t->on : !free_hand;
+    bool samples = claude ? !ch_model_is(req->model, CH_M_NO_SAMPLING) && !t->on : !free_hand;
     int64_t most = claude ? t->max_tokens : req->max_output_tokens;
     bool limit = (req->max_output_tokens > 0 || budget) && !free_hand;
     if (!limit && !(samples && (req->has_temperature || req->has_top_p)) && !req->nstop)
@@ -232,7 +235,7 @@ static void write_claude_choice(const struct ch_model_request *req, struct ch_jw
     if (!req->no_parallel || !req->ntools || req->choice == CH_CHOICE_NONE ||
         !ch_claude_from(c, 4, 5))
         return;
-    bool forced = ch_is_forced(req) && ch_claude_takes_forced_choice(c);
+    bool forced = ch_is_forced(req) && !ch_model_is(req->model, CH_M_NO_FORCED);
     bool one = forced && req->choice == CH_CHOICE_ONE;
     ch_jw_kbegin(w, "tool_choice", '{');
     ch_jw_kcstr(w, "type", one ? "tool" : forced ? "any" : "auto");
@@ -244,16 +247,15 @@ static void write_claude_choice(const struct ch_model_request *req, struct ch_jw
 
 static void write_claude_fields(const struct ch_model_request *req, const struct ch_thinking *t,
                                 struct ch_jw *w) {
-    const char *effort = ch_thinking_effort(req, t);
     ch_thinking_write(t, w);
-    if (effort) {
+    if (t->effort) {
         ch_jw_kbegin(w, "output_config", '{');
-        ch_jw_kcstr(w, "effort", effort);
+        ch_jw_kcstr(w, "effort", t->effort);
         ch_jw_end(w, '}');
     }
-    if (t->on && t->style == CH_THINK_BUDGET && req->ntools)
+    if (t->budget && req->ntools)
         ch_jw_kraw(w, "anthropic_beta", CH_SV("[\"interleaved-thinking-2025-05-14\"]"));
-    if (req->top_k > 0 && !t->on && ch_claude_takes_temperature(ch_claude_parse(req->model)))
+    if (req->top_k > 0 && !t->on && !ch_model_is(req->model, CH_M_NO_SAMPLING))
         ch_jw_kint(w, "top_k", req->top_k);
     write_claude_choice(req, w);
 }
@@ -267,17 +269,16 @@ static void bedrock_encode_write_object(struct ch_jw *w, const char *key, const 
 
 static void write_nova_fields(const struct ch_model_request *req, enum ch_maker f,
                               struct ch_jw *w) {
-    static const char *const efforts[] = {
-        [CH_EFFORT_LOW] = "low", [CH_EFFORT_MEDIUM] = "medium", [CH_EFFORT_HIGH] = "high"};
-    if (f == CH_MAKER_NOVA_2 && req->effort == CH_EFFORT_OFF) {
+    enum ch_effort effort = nova_effort(req);
+    if (f == CH_MAKER_NOVA_2 && effort == CH_EFFORT_OFF) {
         bedrock_encode_write_object(w, "reasoningConfig", "type", "disabled");
-    } else if (f == CH_MAKER_NOVA_2 && req->effort > CH_EFFORT_OFF) {
+    } else if (f == CH_MAKER_NOVA_2 && effort > CH_EFFORT_OFF) {
         ch_jw_kbegin(w, "reasoningConfig", '{');
         ch_jw_kcstr(w, "type", "enabled");
-        ch_jw_kcstr(w, "maxReasoningEffort", efforts[req->effort]);
+        ch_jw_kcstr(w, "maxReasoningEffort", ch_effort_word(effort));
         ch_jw_end(w, '}');
     }
-    if (req->top_k > 0 && !(f == CH_MAKER_NOVA_2 && req->effort == CH_EFFORT_HIGH)) {
+    if (req->top_k > 0 && !(f == CH_MAKER_NOVA_2 && effort == CH_EFFORT_HIGH)) {
         ch_jw_kbegin(w, "inferenceConfig", '{');
         ch_jw_kint(w, "topK", req->top_k);
         ch_jw_end(w, '}');
@@ -285,16 +286,13 @@ static void write_nova_fields(const struct ch_model_request *req, enum ch_maker 
 }
 
 static void write_gpt_fields(const struct ch_model_request *req, enum ch_maker f, struct ch_jw *w) {
-    static const char *const efforts[] = {[CH_EFFORT_OFF] = "low",
-                                          [CH_EFFORT_LOW] = "low",
-                                          [CH_EFFORT_MEDIUM] = "medium",
-                                          [CH_EFFORT_HIGH] = "high"};
+    const char *effort = ch_effort_word(ch_effort_nearest(req->model, req->effort));
     if (req->effort == CH_EFFORT_DEFAULT)
         return;
     if (f == CH_MAKER_GPT_OSS)
-        ch_jw_kcstr(w, "reasoning_effort", efforts[req->effort]);
+        ch_jw_kcstr(w, "reasoning_effort", effort);
     else
-        bedrock_encode_write_object(w, "reasoning", "effort", efforts[req->effort]);
+        bedrock_encode_write_object(w, "reasoning", "effort", effort);
 }
 
 /* Write the maker-specific parameters. */

@@ -15,6 +15,7 @@
 #include "model/codec/encode.h"
 #include "model/vendor/gemini/gemini.h"
 #include "model/catalog/gemini_model.h"
+#include "model/catalog/provider.h"
 #include "model/message/ids.h"
 #include "json/json.h"
 
@@ -140,7 +141,7 @@ static void gemini_encode_write_tool_config(const struct ch_model_request *req, 
 }
 
 static void write_thinking(const struct ch_model_request *req, struct ch_jw *w) {
-    struct ch_gemini_thinking t = ch_gemini_thinking(ch_gemini_parse(req->model), req->effort);
+    struct ch_gemini_thinking t = ch_gemini_thinking(req->model, req->effort);
     if (!t.level && !t.has_budget)
         return;
     ch_jw_kbegin(w, "thinkingConfig", '{');
@@ -209,11 +210,20 @@ static void write_generation_config(const struct ch_model_request *req, struct c
         ch_jw_kraw(w, "generationConfig", ch_buf_sv(&text));
 }
 
+/* Google's own service stores what paid projects send unless told otherwise. Vertex and other
+ * servers of the protocol do not have the member. */
+static bool may_store(const struct ch_model_request *req) {
+    const struct ch_provider *p = ch_provider_of_url(CH_SV("gemini"), req->endpoint->base_url);
+    return p && strcmp(p->name, "gemini") == 0;
+}
+
 int ch_gemini_tail(const struct ch_model_request *req, struct ch_buf *out,
                    struct chela_error *err) {
     struct ch_jw w = ch_jw(out);
     ch_jw_end(&w, ']');
     size_t from = out->n;
+    if (may_store(req))
+        ch_jw_kbool(&w, "store", false);
     gemini_encode_write_tool_config(req, &w);
     write_generation_config(req, &w);
     int rc = ch_encode_extra(req, out, from, err);

@@ -12,6 +12,7 @@
 
 #include "model/codec/encode.h"
 #include "model/catalog/gpt.h"
+#include "model/catalog/model_facts.h"
 #include "model/message/ids.h"
 #include "model/vendor/openai/openai.h"
 #include "model/vendor/openai/openai_parts.h"
@@ -38,6 +39,13 @@ static bool is_mistral(const struct ch_model_request *req) {
     return openai_encode_has_quirk(req, CH_Q_ID9);
 }
 
+/* A reasoning model of OpenAI's takes neither sampling parameters nor logprobs unless its effort
+ * is none. */
+static bool reasons_now(const struct ch_model_request *req) {
+    return openai_encode_is_plain(req) && ch_gpt_request_reasons(req) &&
+           ch_encode_effort(req) != CH_EFFORT_OFF;
+}
+
 static bool takes_effort(const struct ch_model_request *req) {
     if (openai_encode_is_plain(req))
         return ch_gpt_request_reasons(req);
@@ -48,39 +56,50 @@ static bool takes_effort(const struct ch_model_request *req) {
 }
 
 static void write_effort(const struct ch_model_request *req, struct ch_jw *w) {
-    static const char *const efforts[] = {
-        [CH_EFFORT_LOW] = "low", [CH_EFFORT_MEDIUM] = "medium", [CH_EFFORT_HIGH] = "high"};
-    bool off = req->effort == CH_EFFORT_OFF;
+    enum ch_effort effort = ch_encode_effort(req);
+    bool off = effort == CH_EFFORT_OFF;
     if (!takes_effort(req))
         return;
-    const char *least = openai_encode_is_plain(req) ? ch_gpt_least_effort(req->model) : "none";
-    const char *effort = off ? least : is_mistral(req) ? "high" : efforts[req->effort];
+    const char *word = is_mistral(req) && !off ? "high" : ch_effort_word(effort);
     if (!openai_encode_has_quirk(req, CH_Q_REASONING_OBJECT)) {
-        ch_jw_kcstr(w, "reasoning_effort", effort);
+        ch_jw_kcstr(w, "reasoning_effort", word);
         return;
     }
     ch_jw_kbegin(w, "reasoning", '{');
     if (off)
         ch_jw_kbool(w, "enabled", false);
     else
-        ch_jw_kcstr(w, "effort", effort);
+        ch_jw_kcstr(w, "effort", word);
     ch_jw_end(w, '}');
 }
 
 static bool is_forced(const struct ch_model_request *req) {
     return req->ntools && !openai_encode_has_quirk(req, CH_Q_NO_FORCED_CHOICE) &&
+           !ch_model_is(req->model, CH_M_NO_FORCED) &&
            (req->choice == CH_CHOICE_ANY || req->choice == CH_CHOICE_ONE);
+}
+
+/* A switch, and for some models an effort beside it. There is no switch for a model that always
+ * reasons. */
+static void write_thinking_switch(const struct ch_model_request *req, bool off, struct ch_jw *w) {
+    const struct ch_model_facts *f = ch_model_facts(req->model);
+    enum ch_effort effort = ch_encode_effort(req);
+    bool beside = f->flags & CH_M_OTHER_MAKER;
+    if (!beside || f->efforts & 1u << CH_EFFORT_OFF)
+        ch_jw_kraw(w, "thinking",
+                   off ? CH_SV("{\"type\":\"disabled\"}") : CH_SV("{\"type\":\"enabled\"}"));
+    if (beside && effort > CH_EFFORT_OFF)
+        ch_jw_kcstr(w, "reasoning_effort", ch_effort_word(effort));
 }
 
 static void write_reasoning_switch(const struct ch_model_request *req, struct ch_jw *w) {
     bool thinking = openai_encode_has_quirk(req, CH_Q_THINKING);
     bool refused = thinking && is_forced(req);
-    if (req->effort == CH_EFFORT_DEFAULT && !refused)
+    if (ch_encode_effort(req) == CH_EFFORT_DEFAULT && !refused)
         return;
     bool off = req->effort == CH_EFFORT_OFF || refused;
     if (thinking)
-        ch_jw_kraw(w, "thinking",
-                   off ? CH_SV("{\"type\":\"disabled\"}") : CH_SV("{\"type\":\"enabled\"}"));
+        write_thinking_switch(req, off, w);
     else if (openai_encode_has_quirk(req, CH_Q_TEMPLATE_THINKING))
         ch_jw_kraw(w, "chat_template_kwargs",
                    off ? CH_SV("{\"enable_thinking\":false}")
@@ -176,14 +195,14 @@ static void openai_encode_write_sampling(const struct ch_model_request *req, str
                    openai_encode_has_quirk(req, CH_Q_MAX_TOKENS) ? "max_tokens"
                                                                  : "max_completion_tokens",
                    req->max_output_tokens);
-    if (openai_encode_is_plain(req) && ch_gpt_request_reasons(req))
-        return; /* temperature and stop are not supported */
-    if (req->has_temperature) {
+    bool own = openai_encode_is_plain(req) && ch_gpt_request_reasons(req);
+    bool sampled = !(own && reasons_now(req)) && !ch_model_is(req->model, CH_M_NO_SAMPLING);
+    if (req->has_temperature && sampled)
         ch_jw_kdouble(w, "temperature", req->temperature);
-    }
-    if (req->has_top_p) {
+    if (req->has_top_p && sampled)
         ch_jw_kdouble(w, "top_p", req->top_p);
-    }
+    if (own)
+        return; /* stop is not supported */
     if (req->has_seed) /* Mistral rejects unknown members */
         ch_jw_kint(w, openai_encode_has_quirk(req, CH_Q_ID9) ? "random_seed" : "seed", req->seed);
     if (!req->nstop)
@@ -233,7 +252,7 @@ static void openai_encode_write_cache(const struct ch_model_request *req, struct
         return;
     if (req->cache_key.n)
         ch_jw_kstr(w, "prompt_cache_key", req->cache_key);
-    if (req->cache == CH_CACHE_LONG && ch_gpt_caches_long(req->model))
+    if (req->cache == CH_CACHE_LONG && ch_model_is(req->model, CH_M_LONG_CACHE))
         ch_jw_kcstr(w, "prompt_cache_retention", "24h");
 }
 
@@ -252,7 +271,7 @@ int ch_openai_tail(const struct ch_model_request *req, struct ch_buf *out,
     openai_encode_write_output_schema(req, &w);
     write_reasoning_switch(req, &w);
     openai_encode_write_cache(req, &w);
-    if (req->logprobs > 0) {
+    if (req->logprobs > 0 && !reasons_now(req)) {
         ch_jw_kbool(&w, "logprobs", true);
         ch_jw_kint(&w, "top_logprobs", req->logprobs);
     }

@@ -13,6 +13,7 @@
 
 #include "model/codec/encode.h"
 #include "model/catalog/gpt.h"
+#include "model/catalog/model_facts.h"
 #include "model/message/ids.h"
 #include "model/vendor/responses/responses.h"
 
@@ -112,11 +113,16 @@ static void responses_encode_write_tool_choice(const struct ch_model_request *re
         ch_jw_kbool(w, "parallel_tool_calls", false);
 }
 
+/* A reasoning model takes no sampling parameters unless its effort is none. */
+static bool reasons_now(const struct ch_model_request *req) {
+    return ch_gpt_request_reasons(req) && ch_encode_effort(req) != CH_EFFORT_OFF;
+}
+
 /* Stop sequences and seed are not supported. */
 static void responses_encode_write_sampling(const struct ch_model_request *req, struct ch_jw *w) {
     if (req->max_output_tokens > 0)
         ch_jw_kint(w, "max_output_tokens", CH_MAX(req->max_output_tokens, MIN_OUTPUT_TOKENS));
-    if (ch_gpt_request_reasons(req))
+    if (reasons_now(req) || ch_model_is(req->model, CH_M_NO_SAMPLING))
         return;
     if (req->has_temperature) {
         ch_jw_kdouble(w, "temperature", req->temperature);
@@ -142,18 +148,13 @@ static void responses_encode_write_output_schema(const struct ch_model_request *
 /* A summary is the readable form of the reasoning. Some accounts may not request it, so it
  * is requested only if reasoning was requested. */
 static void responses_encode_write_reasoning(const struct ch_model_request *req, struct ch_jw *w) {
-    static const char *const efforts[] = {
-        [CH_EFFORT_LOW] = "low", [CH_EFFORT_MEDIUM] = "medium", [CH_EFFORT_HIGH] = "high"};
     bool off = req->effort == CH_EFFORT_OFF, own = ch_gpt_request_reasons(req);
     if (!may_reason(req))
         return;
     if (req->effort == CH_EFFORT_DEFAULT)
         return;
     ch_jw_kbegin(w, "reasoning", '{');
-    ch_jw_kcstr(w, "effort",
-                !off  ? efforts[req->effort]
-                : own ? ch_gpt_least_effort(req->model)
-                      : "none");
+    ch_jw_kcstr(w, "effort", ch_effort_word(ch_encode_effort(req)));
     if (own && !off)
         ch_jw_kcstr(w, "summary", "auto");
     ch_jw_end(w, '}');
@@ -164,13 +165,13 @@ static void responses_encode_write_cache(const struct ch_model_request *req, str
         return;
     if (req->cache_key.n)
         ch_jw_kstr(w, "prompt_cache_key", req->cache_key);
-    if (req->cache == CH_CACHE_LONG && ch_gpt_caches_long(req->model))
+    if (req->cache == CH_CACHE_LONG && ch_model_is(req->model, CH_M_LONG_CACHE))
         ch_jw_kcstr(w, "prompt_cache_retention", "24h");
 }
 
 /* Parts of the reply that are sent on request only. */
 static void write_include(const struct ch_model_request *req, struct ch_jw *w) {
-    bool reasons = may_reason(req), odds = req->logprobs > 0;
+    bool reasons = may_reason(req), odds = req->logprobs > 0 && !reasons_now(req);
     if (!reasons && !odds)
         return;
     ch_jw_kbegin(w, "include", '[');

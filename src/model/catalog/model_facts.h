@@ -1,0 +1,63 @@
+/* model_facts.h -- what is known about models: one table, a row for each.
+ *
+ * A request depends on the model by these facts and on nothing else that its name says, except
+ * for the generations of Claude and Gemini, whose messages differ (claude.h, gemini_model.h). */
+#ifndef CH_MODEL_FACTS_H
+#define CH_MODEL_FACTS_H
+#include <stdbool.h>
+
+#include "model/catalog/model_request.h"
+#include "model/catalog/price.h"
+
+enum ch_model_flag {
+    CH_M_NO_THINKING = 1 << 0,   /* Claude: takes no parameter `thinking` */
+    CH_M_ADAPTIVE = 1 << 1,      /* Claude: thinking:{type:adaptive}, not a budget of tokens */
+    CH_M_THINKS = 1 << 2,        /* Claude: thinks unless told otherwise */
+    CH_M_HIDES = 1 << 3,         /* Claude: the text of thinking comes only on request */
+    CH_M_BETWEEN_TOOLS = 1 << 4, /* Claude: the least thinking is {type:between_tools} */
+    CH_M_BINDS = 1 << 5,         /* Claude: thinking blocks are bound to what precedes them */
+    CH_M_NO_FORCED = 1 << 6,     /* refuses a forced tool choice */
+    CH_M_NO_SAMPLING = 1 << 7,   /* refuses temperature, top_p, top_k */
+    CH_M_SCHEMA = 1 << 8,        /* Claude: structured output */
+    CH_M_RESPONSES = 1 << 9,     /* Chat Completions refuses tools unless the effort is none */
+    CH_M_LONG_CACHE = 1 << 10,   /* OpenAI: prompt_cache_retention */
+    CH_M_BUDGET = 1 << 11,       /* Gemini: thinking takes a budget, not a level */
+    CH_M_OTHER_MAKER = 1 << 12,  /* an effort beside `thinking` (DeepSeek, Moonshot, Z.AI) */
+};
+
+struct ch_model_facts {
+    /* The service that sells the model under this name; NULL: the row stands for models that
+     * have no row, by the facts of the newest of their family. */
+    const char *provider;
+    const char *match; /* name without date; '*' is any text, '#' a digit */
+    int64_t window, output; /* tokens; 0: unknown */
+    unsigned efforts;       /* bits 1 << enum ch_effort that the model accepts; 0: no parameter */
+    unsigned flags;         /* CH_M_* */
+    struct ch_price price;  /* input 0: unknown */
+    const char *resolved;   /* dated id that the name is an alias of; NULL: none */
+    const char *ends;       /* last day, "2026-12-11"; NULL: none announced */
+};
+
+/* The row of a model, whoever serves it: "us.anthropic.claude-opus-4-8-v1:0" and
+ * "anthropic/claude-opus-4.8" are the same. A row of all zeros for an unknown model. */
+const struct ch_model_facts *ch_model_facts(struct ch_sv model);
+/* The rows in order; NULL past the last. */
+const struct ch_model_facts *ch_model_facts_at(size_t i);
+
+/* True if the facts have the flag. */
+static inline bool ch_model_is(struct ch_sv model, enum ch_model_flag flag) {
+    return ch_model_facts(model)->flags & flag;
+}
+
+/* The effort that is sent for the wanted one: the nearest that the model accepts, the lower of
+ * two. OFF becomes the lowest effort for a model that always reasons. Of a model whose efforts
+ * are not known, OFF, LOW, MEDIUM and HIGH are sent. */
+enum ch_effort ch_effort_nearest(struct ch_sv model, enum ch_effort wanted);
+/* "off", "minimal", ...; NULL for DEFAULT. */
+const char *ch_effort_name(enum ch_effort effort);
+/* The word that services use: as above, but "none" for OFF. */
+const char *ch_effort_word(enum ch_effort effort);
+/* False: no such name. */
+bool ch_effort_read(struct ch_sv name, enum ch_effort *out);
+
+#endif
