@@ -426,6 +426,8 @@ int ch_cassette_replay(struct ch_loop *loop, const char *path, struct ch_cassett
         ch_cassette_close(c);
         return rc;
     }
+    if (c->n == 0)
+        ch_log(CH_LOG_WARN, "cassette", "%s is empty: it holds no recorded call", c->path);
     *out = c;
     return 0;
 }

@@ -100,6 +100,10 @@ exits "both at once" 2
 chela run --model scripted/demo --record "$tmp/empty.jsonl" hello
 exits "a model that is not called over the network" 0
 check "that it leaves nothing on the tape is said" grep -q 'scripted/demo is not recorded: it needs no service' "$err"
+chela run --model scripted/demo --replay "$tmp/empty.jsonl" hello
+exits "a cassette without calls" 0
+check "a cassette without calls: said so" grep -q 'empty.jsonl is empty: it holds no recorded call' "$err"
+check "that nothing is replayed is said" grep -q 'scripted/demo is not replayed: it needs no service' "$err"
 : >"$tmp/zero.jsonl"
 chela run --model openai/gpt-test --replay "$tmp/zero.jsonl" hello
 exits "an empty file" 2

@@ -56,6 +56,31 @@ exits "a directory that is gone" 2
 check "a directory that is gone: said" grep -q -- "--workspace $site: No such file" "$err"
 mkdir "$site"
 
+# --- --continue stays in its directory
+mkdir "$space/here" "$space/there"
+in_dir() { # DIRECTORY ARGUMENT...
+    (cd "$space/$1" && with_env timeout -k 5 $seconds "$program" "${@:2}" --store "sqlite:$tmp/dirs.db" >"$out" 2>"$err" </dev/null)
+    status=$?
+}
+in_dir there run --continue hello
+exits "--continue: no session at all" 2
+in_dir here run --session mine --model "scripted/$space/one.yaml" hello
+in_dir there run --continue hello
+exits "--continue: no session of this directory" 2
+check "--continue: no session of this directory: which one there is" grep -q 'another directory: --session mine' "$err"
+in_dir there run --session theirs --model "scripted/$space/two.yaml" hello
+for how in "run --continue hi" "chat --continue"; do
+    # shellcheck disable=SC2086
+    in_dir here $how
+    check "$how: the session of this directory" grep -q 'session mine goes on with' "$err"
+    # shellcheck disable=SC2086
+    in_dir there $how
+    check "$how: that of the other directory" grep -q 'session theirs goes on with' "$err"
+done
+in_dir here run --session theirs --model "scripted/$space/two.yaml" hi
+in_dir here run --continue hi
+check "a session that moved: its last directory counts" grep -q 'session theirs goes on with' "$err"
+
 # --- sessions resume
 chela run --model "scripted/$space/one.yaml" --workspace site --approve ask --session r "run it"
 exits "a run that waits" 5

@@ -112,6 +112,7 @@ void ch_runtime_free_closed(chela_runtime *rt) {
 
 static int open_transport(chela_runtime *rt, const struct chela_runtime_opts *o,
                           struct chela_error *err) {
+    CH_LOG_SCOPE(rt->sink);
     struct ch_providers *ps = &rt->providers;
     int rc = 0;
     ps->http = rt->http;

@@ -80,16 +80,7 @@ struct talk {
 
 /* --- set-up --------------------------------------------------------------------------- */
 
-static int chat_keep_key(const struct chela_store_session *s, void *user) {
-    struct talk *t = user;
-    if (strncmp(s->title, CH_CHAT_TAKEN_BACK, sizeof(CH_CHAT_TAKEN_BACK) - 1) == 0)
-        return 0;
-    t->key = ch_format("%.*s", (int)chela_session_root(s->key), s->key);
-    return 1;
-}
-
 static int chat_choose_session(struct talk *t, struct chela_error *err) {
-    struct chela_store_filter newest = CHELA_STORE_FILTER(.limit = 100);
     if (t->flags.session)
         t->key = ch_dup(t->flags.session);
     if ((t->key != NULL) + t->flags.resume_last + t->flags.pick > 1)
@@ -97,10 +88,7 @@ static int chat_choose_session(struct talk *t, struct chela_error *err) {
                           "--session, --continue and --resume choose a session: use one");
     if (!t->flags.resume_last)
         return CHELA_OK;
-    int rc = chela_store_list(t->setup.store, &newest, chat_keep_key, t, err);
-    if (rc == 0 && !t->key)
-        return ch_problem(err, CHELA_EINVAL, "there is no session to continue");
-    return rc;
+    return ch_memo_latest(t->setup.store, CH_CHAT_TAKEN_BACK, &t->key, err);
 }
 
 /* A conversation is stored if possible; failure is an error only if a store was requested. */

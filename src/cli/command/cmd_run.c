@@ -431,7 +431,6 @@ static int choose_copy(struct run *r, chela_store *store, struct chela_error *er
 }
 
 static int run_choose_session(struct run *r, chela_store *store, struct chela_error *err) {
-    struct chela_store_filter newest = CHELA_STORE_FILTER(.limit = 1);
     int found = r->resume ? chela_store_session(store, r->args.words[0], run_keep_key, r, err) : 0;
     if (r->resume)
         return found == 0 && r->flags.from_turn ? choose_copy(r, store, err) : found;
@@ -442,10 +441,7 @@ static int run_choose_session(struct run *r, chela_store *store, struct chela_er
     if (r->key)
         return ch_problem(err, CHELA_EINVAL,
                           "--session and --continue both choose a session: use one");
-    int rc = chela_store_list(store, &newest, run_keep_key, r, err);
-    if (rc == 0 && !r->key)
-        return ch_problem(err, CHELA_EINVAL, "there is no session to continue");
-    return rc;
+    return ch_memo_latest(store, NULL, &r->key, err);
 }
 
 /* Nothing is unfinished: print the last answer again, or the event that contained it. */

@@ -6,6 +6,7 @@
 
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
+#include "cli/support/problem.h"
 
 #define TAIL 200 /* records at the end of a journal that are searched first */
 
@@ -29,6 +30,7 @@ static int memo_on_record(const struct chela_store_record *r, void *user) {
     m->model = memo_text(host, strlen(host), "/model");
     m->workspace = memo_text(host, strlen(host), "/workspace");
     m->approve = memo_text(host, strlen(host), "/approve");
+    m->directory = memo_text(host, strlen(host), "/directory");
     char *base_url = memo_text(host, strlen(host), "/base_url");
     m->base_url = base_url && strcmp(base_url, "true") == 0;
     free(base_url);
@@ -47,7 +49,7 @@ void ch_memo_load(struct ch_memo *m, chela_store *store, const char *key) {
         return;
     uint64_t from = last > TAIL ? last - TAIL : 1;
     chela_store_records(store, key, from, memo_on_record, m, NULL);
-    if (from > 1 && !m->model && !m->workspace && !m->approve)
+    if (from > 1 && !m->model && !m->workspace && !m->approve && !m->directory)
         chela_store_records(store, key, 1, memo_on_record, m, NULL);
 }
 
@@ -96,14 +98,13 @@ static void memo_add(struct ch_draft *d, const char *name, const char *value) {
 void ch_memo_keep(chela_agent *agent, const char *model, const char *workspace,
                   const char *approve, bool base_url) {
     struct ch_draft d;
-    char *real = workspace ? realpath(workspace, NULL) : NULL;
-    if (!model && !workspace && !approve)
-        return;
+    char *real = workspace ? realpath(workspace, NULL) : NULL, *here = realpath(".", NULL);
     ch_draft_init(&d);
     fputc('{', d.f);
     memo_add(&d, "model", model);
     memo_add(&d, "workspace", real ? real : workspace);
     memo_add(&d, "approve", approve);
+    memo_add(&d, "directory", here);
     if (base_url)
         fprintf(d.f, "%s\"base_url\":true", ftell(d.f) > 1 ? "," : "");
     fputc('}', d.f);
@@ -111,11 +112,67 @@ void ch_memo_keep(chela_agent *agent, const char *model, const char *workspace,
     chela_agent_memo(agent, d.p, NULL); /* too long a text is not kept */
     free(d.p);
     free(real);
+    free(here);
 }
 
 void ch_memo_release(struct ch_memo *m) {
     free(m->model);
+    free(m->directory);
     free(m->workspace);
     free(m->approve);
     *m = (struct ch_memo){0};
+}
+
+/* --- the latest --------------------------------------------------------------------- */
+
+struct latest {
+    const char *skip;
+    char **keys; /* owned, newest first; a key may occur again */
+    size_t n;
+};
+
+/* A session of a called agent means the conversation that it belongs to. */
+static int latest_on_session(const struct chela_store_session *s, void *user) {
+    struct latest *l = user;
+    if (l->skip && strncmp(s->title, l->skip, strlen(l->skip)) == 0)
+        return 0;
+    l->keys = ch_must(realloc(l->keys, (l->n + 1) * sizeof(*l->keys)));
+    l->keys[l->n++] = ch_format("%.*s", (int)chela_session_root(s->key), s->key);
+    return 0;
+}
+
+static char *latest_here(const struct latest *l, chela_store *store) {
+    char *here = realpath(".", NULL);
+    const char *found = NULL, *unknown = NULL;
+    for (size_t i = 0; here && !found && i < l->n; i++) {
+        struct ch_memo m = {0};
+        if (i > 0 && strcmp(l->keys[i], l->keys[i - 1]) == 0)
+            continue;
+        ch_memo_load(&m, store, l->keys[i]);
+        if (m.directory && strcmp(m.directory, here) == 0)
+            found = l->keys[i];
+        else if (!m.directory && !unknown)
+            unknown = l->keys[i];
+        ch_memo_release(&m);
+    }
+    free(here);
+    return found || unknown ? ch_dup(found ? found : unknown) : NULL;
+}
+
+int ch_memo_latest(chela_store *store, const char *skip, char **key, struct chela_error *err) {
+    struct chela_store_filter newest = CHELA_STORE_FILTER(.limit = 1000);
+    struct latest l = {.skip = skip};
+    int rc = chela_store_list(store, &newest, latest_on_session, &l, err);
+    *key = rc < 0 ? NULL : latest_here(&l, store);
+    if (rc == 0 && !*key && l.n > 0)
+        rc = ch_problem(err, CHELA_EINVAL,
+                        "no session of this directory to continue; the last one of another "
+                        "directory: --session %s",
+                        l.keys[0]);
+    else if (rc == 0 && !*key)
+        rc = ch_problem(err, CHELA_EINVAL, "there is no session to continue");
+    for (size_t i = 0; i < l.n; i++)
+        free(l.keys[i]);
+    free(l.keys);
+    return rc;
 }

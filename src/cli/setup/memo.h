@@ -12,6 +12,7 @@
 
 struct ch_memo { /* zeroed: nothing is known */
     char *model, *workspace, *approve; /* owned; NULL: not given */
+    char *directory;                   /* owned: where the command ran; NULL: not known */
     bool base_url;                     /* the model has an address of its own */
 };
 
@@ -24,5 +25,10 @@ void ch_memo_use(struct ch_memo *m, const char *key, struct ch_console *console,
 void ch_memo_keep(chela_agent *agent, const char *model, const char *workspace,
                   const char *approve, bool base_url);
 void ch_memo_release(struct ch_memo *m);
+
+/* The key of the conversation that was used last in this directory, or else of one whose directory
+ * is not known; the caller frees it. skip: beginning of titles that do not count; NULL: none.
+ * CHELA_EINVAL: there is no such session. */
+int ch_memo_latest(chela_store *store, const char *skip, char **key, struct chela_error *err);
 
 #endif

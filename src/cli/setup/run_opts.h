@@ -13,7 +13,7 @@
     {"session", 0, CH_OPT_TEXT, offsetof(type, session), "KEY", 0, 0, "Configuration",             \
      "key of the session to start or to continue; default: a new session"},                        \
     {"continue", 0, CH_OPT_SWITCH, offsetof(type, resume_last), NULL, 0, 0, "Configuration",       \
-     "continue the session that was used last"},                                                   \
+     "continue the session that was used last in this directory"},                                 \
     {"no-session", 0, CH_OPT_SWITCH, offsetof(type, no_session), NULL, 0, 0, "Configuration",      \
      "do not store the session, whatever the configuration file says"}
 #define CH_RUN_OPTS_ENDPOINT(type)                                                                 \

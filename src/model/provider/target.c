@@ -158,10 +158,10 @@ static int connect_script(struct ch_target *t, struct ch_providers *ps,
     }
     int rc = ch_scripted_new(ps->loop, t->model, &t->scripted, err);
     t->transport = rc == 0 ? ch_scripted_transport(t->scripted) : NULL;
-    if (rc == 0 && ps->cassette && !ch_cassette_plays(ps->cassette) && !opts->taped)
+    if (rc == 0 && ps->cassette && !opts->taped)
         ch_log(CH_LOG_WARN, "cassette",
-               "%s is not recorded: it needs no service, and runs the same without a cassette",
-               t->spec);
+               "%s is not %s: it needs no service, and runs the same without a cassette", t->spec,
+               ch_cassette_plays(ps->cassette) ? "replayed" : "recorded");
     return rc;
 }
 
