@@ -63,6 +63,7 @@ struct ch_box {
                                            it exists */
     struct ch_paths hide;               /* absolute: neither readable nor writable */
     struct ch_paths repositories;       /* absolute: .git directories, and .git files */
+    const char *git_name, *git_email;   /* of the user, for commits; NULL: unknown */
     bool free_instructions;             /* instructions may be written, as in file_kind.h */
     struct ch_box_limits limits;
     /* options as given; passed to the copy of this program that runs in the sandbox */

@@ -18,6 +18,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/sv.h"
 #include "sandbox/filter.h"
@@ -38,9 +39,42 @@ static const char *home(const struct ch_box *box) {
     return ch_text("%s/home", box->tmp);
 }
 
+static void add_setting(struct ch_buf *to, const char *key, const char *value) {
+    if (!value)
+        return;
+    ch_buf_addf(to, "\t%s = \"", key);
+    for (; *value; value++) {
+        if (*value == '"' || *value == '\\')
+            ch_buf_addc(to, '\\');
+        if ((unsigned char)*value >= ' ')
+            ch_buf_addc(to, *value);
+    }
+    ch_buf_add_str(to, "\"\n");
+}
+
+/* Git finds the user's name in the private home, where settings of a repository take precedence.
+ * Root may work in somebody's repository: whatever its settings run, runs in the box. */
+static void write_git_config(const struct ch_box *box) {
+    CH_BUF_AUTO text = {0};
+
+    if (box->git_name || box->git_email)
+        ch_buf_add_str(&text, "[user]\n");
+    add_setting(&text, "name", box->git_name);
+    add_setting(&text, "email", box->git_email);
+    if (ch_needs_dac(box))
+        ch_buf_add_str(&text, "[safe]\n\tdirectory = *\n");
+    const char *path = ch_text("%s/.gitconfig", home(box));
+    int fd = text.n ? open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600) : -1;
+    if (text.n && (fd < 0 || write(fd, text.p, text.n) != (ssize_t)text.n))
+        ch_die("unavailable", "the sandbox cannot make %s: %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+}
+
 void ch_confine_home(const struct ch_box *box) {
     if (mkdir(home(box), 0700) < 0 && errno != EEXIST)
         ch_die("unavailable", "the sandbox cannot make %s: %s", home(box), strerror(errno));
+    write_git_config(box);
 }
 
 /* --- a session and its signals */
@@ -186,9 +220,21 @@ static bool confine_is_variable(const char *entry, const char *name) {
     return strncmp(entry, name, n) == 0 && entry[n] == '=';
 }
 
+static bool is_set(const char *entry) {
+    size_t n = strcspn(entry, "=");
+
+    for (char **e = environ; *e; e++)
+        if (strncmp(*e, entry, n + 1) == 0)
+            return true;
+    return false;
+}
+
 /* The environment of the command. The runtime chose every variable of the
  * current one. */
 static char **make_environment(const struct ch_box *box) {
+    /* Without a network, package managers repeat what cannot succeed, npm for 71 seconds. */
+    static const char *const no_retries[] = {"npm_config_fetch_retries=0", "PIP_RETRIES=0",
+                                             "CARGO_NET_RETRY=0"};
     struct ch_argv w = {0};
 
     for (char **e = environ; *e; e++)
@@ -196,6 +242,9 @@ static char **make_environment(const struct ch_box *box) {
             ch_argv_add(&w, *e);
     ch_argv_add(&w, ch_text("HOME=%s", home(box)));
     ch_argv_add(&w, ch_text("TMPDIR=%s", box->tmp));
+    for (size_t i = 0; !box->network && i < CH_LEN(no_retries); i++)
+        if (!is_set(no_retries[i]))
+            ch_argv_add(&w, no_retries[i]);
     ch_argv_add(&w, NULL);
     return (char **)w.p;
 }

@@ -35,6 +35,8 @@ static const struct option {
     {"workspace", TEXT, AT(workspace)},
     {"cwd", TEXT, AT(cwd)},
     {"tmp", TEXT, AT(tmp)},
+    {"git-name", TEXT, AT(git_name)},
+    {"git-email", TEXT, AT(git_email)},
     {"writable", PATH, AT(writable)},
     {"readable", PATH, AT(readable)},
     {"protect", PATH, AT(protect)},

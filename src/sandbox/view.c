@@ -2,13 +2,13 @@
  *
  * Readable paths are a short list, not the whole system: a home directory
  * contains keys, /var contains other people's mail. In /etc, which programs
- * need, files with secrets are hidden; this matters if the sandbox runs as
- * root. */
+ * need, files with secrets are hidden (closed.h). */
 #include "sandbox/view.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,6 +16,7 @@
 
 #include "base/grow.h"
 #include "base/mem.h"
+#include "sandbox/closed.h"
 #include "sandbox/options.h"
 
 #define MOST_LINKS 40 /* of one path, as in Linux */
@@ -23,15 +24,6 @@
 
 static const char *const system_paths[] = {
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu",
-};
-
-static const char *const secrets[] = {
-    "/etc/shadow",      "/etc/shadow-",     "/etc/gshadow",
-    "/etc/gshadow-",    "/etc/sudoers",     "/etc/sudoers.d",
-    "/etc/ssh",         "/etc/ssl/private", "/etc/pki/tls/private",
-    "/etc/krb5.keytab", "/etc/wireguard",   "/etc/NetworkManager/system-connections",
-    "/etc/letsencrypt", "/etc/kubernetes",  "/etc/rancher",
-    "/etc/docker",      "/etc/openvpn",     "/etc/security/opasswd",
 };
 
 /* --- the list */
@@ -105,6 +97,27 @@ bool ch_view_covers(const struct ch_box_view *view, const char *path) {
     return false;
 }
 
+/* Without a network, a name that is no file's is not found, at once. The resolver would report a
+ * temporary failure, which programs repeat for a minute. */
+static void add_lookup(struct ch_box_view *view) {
+    const char *path = ch_real_path("/etc/nsswitch.conf");
+    FILE *f = path && ch_view_covers(view, path) ? fopen(path, "re") : NULL;
+    const char *text = "";
+    char line[1024];
+
+    if (!f)
+        return;
+    while (fgets(line, sizeof(line), f))
+        if (strncmp(line, "hosts:", 6) != 0)
+            text = ch_text("%s%s", text, line);
+        else if (strstr(line, "myhostname"))
+            text = ch_text("%shosts: files myhostname\n", text);
+        else
+            text = ch_text("%shosts: files\n", text);
+    fclose(f);
+    ch_view_add(view, CH_STEP_TEXT, text, path);
+}
+
 /* Shorter paths first, so that no mount covers an earlier one inside it. */
 static int by_length(const void *a, const void *b) {
     size_t x = strlen(((const struct ch_view_step *)a)->dst),
@@ -167,8 +180,12 @@ static void view_resolve(struct ch_box_view *view, struct ch_paths *paths) {
 void ch_view_make(struct ch_box_view *view, struct ch_box *box) {
     for (size_t i = 0; i < CH_LEN(system_paths); i++)
         add_system(view, system_paths[i]);
-    for (size_t i = 0; i < CH_LEN(secrets); i++)
-        hide(view, secrets[i]);
+    struct ch_paths closed = ch_closed_paths(box);
+    for (size_t i = 0; i < closed.n; i++)
+        hide(view, closed.p[i]);
+    ch_free(closed.p);
+    if (!box->network)
+        add_lookup(view);
     ch_view_add(view, CH_STEP_PROC, NULL, "/proc");
     uint64_t shm = box->limits.tmp / SHM_PART; /* both together: the limit */
     ch_view_add(view, CH_STEP_DEV, NULL, "/dev");
@@ -204,16 +221,16 @@ static bool is_below(const char *path, const char *dir) {
     return strncmp(path, dir, n) == 0 && path[n] == '/';
 }
 
-static bool is_secret(const char *path) {
-    for (size_t i = 0; i < CH_LEN(secrets); i++)
-        if (strcmp(path, secrets[i]) == 0)
+static bool is_secret(const struct ch_paths *closed, const char *path) {
+    for (size_t i = 0; i < closed->n; i++)
+        if (strcmp(path, closed->p[i]) == 0)
             return true;
     return false;
 }
 
-static bool holds_secrets(const char *path) {
-    for (size_t i = 0; i < CH_LEN(secrets); i++)
-        if (is_below(secrets[i], path))
+static bool holds_secrets(const struct ch_paths *closed, const char *path) {
+    for (size_t i = 0; i < closed->n; i++)
+        if (is_below(closed->p[i], path))
             return true;
     return false;
 }
@@ -221,17 +238,17 @@ static bool holds_secrets(const char *path) {
 /* A rule covers everything below its path and has no exceptions. So where a
  * secret is below, its siblings are allowed one by one, as deep as the list of
  * secrets. */
-static int allow_reading(struct ch_landlock *l, const char *path) {
+static int allow_reading(struct ch_landlock *l, const struct ch_paths *closed, const char *path) {
     int rc = 0;
 
-    if (is_secret(path))
+    if (is_secret(closed, path))
         return 0;
-    if (!holds_secrets(path))
+    if (!holds_secrets(closed, path))
         return ch_landlock_allow(l, path, CH_MAY_READ);
     DIR *d = opendir(path);
     for (struct dirent *e; d && rc == 0 && (e = readdir(d));)
         if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-            rc = allow_reading(l, ch_text("%s/%s", path, e->d_name));
+            rc = allow_reading(l, closed, ch_text("%s/%s", path, e->d_name));
     if (d)
         closedir(d);
     return rc;
@@ -252,8 +269,10 @@ int ch_view_allow(struct ch_landlock *l, const struct ch_box *box) {
                                           "/dev/urandom", "/dev/tty"};
     int rc = 0;
 
+    struct ch_paths closed = ch_closed_paths(box);
     for (size_t i = 0; rc == 0 && i < CH_LEN(system_paths); i++)
-        rc = allow_reading(l, system_paths[i]);
+        rc = allow_reading(l, &closed, system_paths[i]);
+    ch_free(closed.p);
     for (size_t i = 0; rc == 0 && i < CH_LEN(devices); i++)
         rc = ch_landlock_allow(l, devices[i], CH_MAY_DEVICE);
     if (rc == 0 && box->tty)

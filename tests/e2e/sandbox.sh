@@ -85,6 +85,39 @@ call 'head -c 9000000 /dev/zero > big; wc -c < big' --config agent.yaml
 check "sandbox.limits.fileMb" grep -qw 1048576 "$out"
 rm -f "$space/agent.yaml" "$space/big"
 
+# --- the user's name for commits, and nothing else of the user's configuration
+cat >"$tmp/.gitconfig" <<'CONFIG'
+[user]
+    name = Ada Lovelace
+    email = ada@example.org
+[alias]
+    mine = !echo EXECUTED
+[include]
+    path = ~/more.gitconfig
+CONFIG
+printf '[user]\n\temail = "ada@work.example" # later\n' >"$tmp/more.gitconfig"
+call 'git init -q repo && cd repo && git commit -q --allow-empty -m x && git log -1 --format="%an <%ae>"; git mine'
+check "git: the user's name and e-mail" grep -qxF 'Ada Lovelace <ada@work.example>' "$out"
+check "git: no alias of the user" sh -c "! grep -q EXECUTED '$out'"
+printf '[user]\n\tname = Local\n' >>"$space/repo/.git/config"
+call 'cd repo && git commit -q --allow-empty -m x && git log -1 --format="%an <%ae>"'
+check "git: a repository's own setting wins" grep -qxF 'Local <ada@work.example>' "$out"
+rm -rf "$space/repo" "$tmp/.gitconfig" "$tmp/more.gitconfig"
+
+# --- a name is not found at once; nothing is repeated
+chela doctor
+boxed=$(grep -cE '^ok +sandbox +namespaces' "$out")
+call 'python3 -c "
+import socket
+try: socket.getaddrinfo(\"x.invalid\", 80)
+except socket.gaierror as e: print(\"NONAME\" if e.errno == socket.EAI_NONAME else e)"
+getent hosts localhost >/dev/null && echo LOCAL; echo "retries $npm_config_fetch_retries"'
+if [ -e /etc/nsswitch.conf ] && [ "$boxed" = 1 ]; then
+    check "a name is not found" grep -qx NONAME "$out"
+fi
+check "localhost is found" grep -qx LOCAL "$out"
+check "npm repeats nothing" grep -qx 'retries 0' "$out"
+
 # --- required: all of it or nothing
 call 'echo ran' --sandbox required --output json
 if jq -e '.content | test("ran")' "$out" >/dev/null; then

@@ -23,6 +23,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "tool/process/git_identity.h"
 #include "tool/process/path.h"
 
 enum state { PREPARING, RUNNING, CHECKING, ABANDONED, OVER };
@@ -203,6 +204,8 @@ static void program_prepare(struct ch_work *w) {
     if (find_cwd(p) < 0)
         return;
     find_repositories(p);
+    struct ch_git_identity identity;
+    ch_git_identity(&p->arena, p->home, p->opts.workspace, &identity);
     struct ch_sandbox_command cmd = {
         .argv = p->opts.argv,
         .cwd = p->cwd,
@@ -211,6 +214,8 @@ static void program_prepare(struct ch_work *w) {
         .repositories = p->before.paths,
         .protect = p->before.fixed,
         .hide = p->before.sockets,
+        .git_name = identity.name,
+        .git_email = identity.email,
         .tty = p->opts.tty,
         .free_instructions = p->least == CH_KIND_EXECUTED,
     };

@@ -273,6 +273,10 @@ static int make_argv(struct words *w, const struct ch_sandbox_facts *f,
     add_absolute(w, "hide", policy->hide);
     add_absolute(w, "hide", cmd->hide);
     add_absolute(w, "repository", cmd->repositories);
+    if (cmd->git_name)
+        add_option(w, "git-name", cmd->git_name);
+    if (cmd->git_email)
+        add_option(w, "git-email", cmd->git_email);
     add_limits(w, &policy->limits);
     sandbox_policy_add(w, "--");
     for (const char *const *word = cmd->argv; *word; word++)

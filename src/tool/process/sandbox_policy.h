@@ -106,6 +106,7 @@ struct ch_sandbox_command {
     const char *const *repositories; /* as in repositories.h; may be NULL */
     const char *const *protect;      /* absolute: read-only for this command; may be NULL */
     const char *const *hide;         /* files hidden from this command; may be NULL */
+    const char *git_name, *git_email; /* of the user, for commits; NULL: unknown */
     bool tty;
     bool free_instructions; /* instructions (file_kind.h) may be written */
 };

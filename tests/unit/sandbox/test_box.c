@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "sandbox/closed.h"
 #include "sandbox/options.h"
 #include "sandbox/process_kill.h"
 #include "sandbox/protect.h"
@@ -257,6 +258,55 @@ static void test_view_of_links(void **state) {
     ch_free(v.steps);
 }
 
+static bool is_closed(const struct ch_paths *closed, const char *name) {
+    for (size_t i = 0; i < closed->n; i++)
+        if (strcmp(closed->p[i], in_dir(name)) == 0)
+            return true;
+    return false;
+}
+
+/* What only its owner, or its group, may read, unless the operator opened it. */
+static void test_closed(void **state) {
+    static const struct {
+        const char *name;
+        mode_t mode;
+        bool closed;
+    } files[] = {
+        {"public", 0644, false},    {"private", 0600, true},   {"of-group", 0640, true},
+        {"d/program", 0755, false}, {"d/e/f/key", 0400, true}, {"opened/key", 0600, false},
+        {"secret/public", 0644, false}, /* with its directory */
+    };
+    static const char *const dirs[] = {"d", "d/e", "d/e/f", "opened", "secret", "many"};
+    const char *readable = in_dir("opened");
+    struct ch_box box = {.readable = {.p = &readable, .n = 1}};
+    struct ch_paths closed = {0};
+
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(dirs); i++)
+        make_dir(dirs[i]);
+    for (size_t i = 0; i < CH_LEN(files); i++) {
+        make_file(files[i].name);
+        assert_int_equal(chmod(in_dir(files[i].name), files[i].mode), 0);
+    }
+    for (int i = 0; i < 100; i++) {
+        make_file(ch_text("many/%d", i));
+        assert_int_equal(chmod(in_dir(ch_text("many/%d", i)), 0600), 0);
+    }
+    assert_int_equal(symlink("private", in_dir("link")), 0);
+    assert_int_equal(chmod(in_dir("secret"), 0700), 0);
+    ch_closed_below(&closed, &box, dir, 64, true);
+    for (size_t i = 0; i < CH_LEN(files); i++)
+        if (is_closed(&closed, files[i].name) != files[i].closed)
+            fail_msg("%s", files[i].name);
+    assert_true(is_closed(&closed, "secret") && is_closed(&closed, "many"));
+    assert_int_equal(closed.n, 5); /* neither the link nor each of many */
+    ch_free(closed.p);
+    closed = (struct ch_paths){0};
+    ch_closed_below(&closed, &box, dir, 1, false); /* not as deep */
+    assert_false(is_closed(&closed, "d/e/f/key"));
+    ch_free(closed.p);
+}
+
 /* Deep, wide, unreadable, with links that lead out and names that the removal uses. Root may do
  * everything, so root becomes another user. */
 static void test_scratch(void **state) {
@@ -336,6 +386,7 @@ int main(void) {
         T(test_link_to_neighbour),
         T(test_view),
         T(test_view_of_links),
+        T(test_closed),
         T(test_scratch),
         T(test_hunt),
     };

@@ -1,0 +1,124 @@
+/* closed.c -- see closed.h.
+ *
+ * The search is bounded. Below /etc, a directory that it does not reach is closed. Below /opt,
+ * where programs are installed, it looks at the upper levels only. */
+#include "sandbox/closed.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/entry_type.h"
+#include "base/mem.h"
+#include "sandbox/options.h"
+
+#define MOST_ENTRIES 20000 /* looked at below one place */
+#define MOST_CLOSED 64     /* in one directory; beyond, the directory is closed */
+
+static const char *const secrets[] = {
+    "/etc/shadow",      "/etc/shadow-",     "/etc/gshadow",
+    "/etc/gshadow-",    "/etc/sudoers",     "/etc/sudoers.d",
+    "/etc/ssh",         "/etc/ssl/private", "/etc/pki/tls/private",
+    "/etc/krb5.keytab", "/etc/wireguard",   "/etc/NetworkManager/system-connections",
+    "/etc/letsencrypt", "/etc/kubernetes",  "/etc/rancher",
+    "/etc/docker",      "/etc/openvpn",     "/etc/security/opasswd",
+};
+
+struct closing {
+    const struct ch_box *box;
+    struct ch_paths *out;
+    unsigned levels; /* of directories that are looked at */
+    unsigned left;   /* entries that may still be looked at */
+    bool sure;       /* close what is not reached */
+};
+
+static void close_path(struct ch_paths *out, const char *path) {
+    for (size_t i = 0; i < out->n; i++)
+        if (strcmp(out->p[i], path) == 0)
+            return;
+    out->p = ch_realloc(out->p, (out->n + 1) * sizeof(*out->p));
+    out->p[out->n++] = path;
+}
+
+static bool is_in_list(const struct ch_paths *list, const char *path) {
+    for (size_t i = 0; i < list->n; i++)
+        if (strcmp(list->p[i], path) == 0)
+            return true;
+    return false;
+}
+
+/* True if the operator opened the directory for the command, or it is closed already. */
+static bool is_decided(const struct closing *c, const char *path) {
+    const struct ch_box *box = c->box;
+
+    return (box->workspace && strcmp(box->workspace, path) == 0) || is_in_list(c->out, path) ||
+           is_in_list(&box->writable, path) || is_in_list(&box->readable, path);
+}
+
+static void look_below(struct closing *c, int at, const char *name, const char *path,
+                       unsigned depth);
+
+/* Others need permission to read a file, and to search a directory. */
+static void look_at(struct closing *c, int dir, const char *above, const char *name,
+                    unsigned depth) {
+    struct stat st;
+
+    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return;
+    bool open = st.st_mode & (S_ISDIR(st.st_mode) ? S_IXOTH : S_IROTH);
+    if (open && !S_ISDIR(st.st_mode))
+        return;
+    const char *path = ch_text("%s/%s", above, name);
+    if (is_decided(c, path))
+        return;
+    if (!open || (c->left == 0 && c->sure))
+        close_path(c->out, path);
+    else if (c->left && depth < c->levels)
+        look_below(c, dir, name, path, depth + 1);
+}
+
+static void look_below(struct closing *c, int at, const char *name, const char *path,
+                       unsigned depth) {
+    int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    size_t before = c->out->n;
+
+    for (struct dirent *e; d && (e = readdir(d));) {
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
+            ch_entry_type(fd, e) == DT_LNK)
+            continue;
+        c->left -= c->left > 0;
+        look_at(c, fd, path, e->d_name, depth);
+    }
+    if (d)
+        closedir(d);
+    else if (fd >= 0)
+        close(fd);
+    if (c->out->n - before > MOST_CLOSED && depth > 0) {
+        c->out->n = before;
+        close_path(c->out, path);
+    }
+}
+
+void ch_closed_below(struct ch_paths *out, const struct ch_box *box, const char *path,
+                     unsigned levels, bool sure) {
+    struct closing c = {box, out, levels, MOST_ENTRIES, sure};
+
+    if (!is_decided(&c, path))
+        look_below(&c, AT_FDCWD, path, path, 0);
+}
+
+struct ch_paths ch_closed_paths(const struct ch_box *box) {
+    struct ch_paths out = {0};
+
+    for (size_t i = 0; i < CH_LEN(secrets); i++)
+        close_path(&out, secrets[i]);
+    if (geteuid() != 0)
+        return out;
+    ch_closed_below(&out, box, "/etc", 64, true);
+    ch_closed_below(&out, box, "/usr/local/etc", 64, true);
+    ch_closed_below(&out, box, "/opt", 3, false);
+    return out;
+}
