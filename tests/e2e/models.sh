@@ -15,6 +15,7 @@ chela models list --json
 exits "list --json" 0
 holds "an alias is resolved to its date" '.[0].models | any(.model == "claude-sonnet-4-5" and .resolved == "claude-sonnet-4-5-20250929")'
 holds "images: yes, no, or not known" '.[0].models | (any(.model == "gpt-4o" and .images) and any(.model == "o3-mini" and .images == false))'
+holds "the last day of a model" '.[0].models | any(.model == "gpt-5" and .ends == "2026-12-11" and .as_of != null) and any(.model == "gpt-6-sol" and .ends == null)'
 holds "what is not known is null" '.[0].models | all(.context_window == null or .context_window > 0)'
 holds "keys are there or not, and not shown" '.[0].providers | (any(.name == "openai" and .key) and any(.name == "groq" and (.key | not)))'
 

@@ -21,10 +21,12 @@ static void write_size(struct ch_jw *w, const char *key, int64_t n) {
         ch_jw_null(w);
 }
 
-static void write_price(struct ch_jw *w, const char *provider, struct ch_sv model) {
+static void write_price(const chela_runtime *rt, struct ch_jw *w, const char *provider,
+                        struct ch_sv model) {
+    int day = ch_model_day(ch_now_ms(ch_loop_clock(rt->loop)));
     struct ch_price p;
     ch_jw_key(w, "price");
-    if (!ch_price_find(provider, model, &p)) {
+    if (!ch_price_find(provider, model, day, &p)) {
         ch_jw_null(w);
         return;
     }
@@ -35,8 +37,10 @@ static void write_price(struct ch_jw *w, const char *provider, struct ch_sv mode
 }
 
 /* Writes a model. The server's own data takes precedence over the table. */
-static void write_model(struct ch_jw *w, const char *provider, const struct ch_listed *m,
-                        const char *source) {
+static void write_model(const chela_runtime *rt, struct ch_jw *w, const char *provider,
+                        const struct ch_listed *m, bool listed) {
+    const struct ch_model_facts *f = ch_model_facts(m->id);
+    bool own = f->provider && strcmp(f->provider, provider) == 0;
     struct ch_model_info info = ch_model_info(provider, m->id);
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "provider", provider);
@@ -50,8 +54,10 @@ static void write_model(struct ch_jw *w, const char *provider, const struct ch_l
         ch_jw_null(w);
     else
         ch_jw_bool(w, sight == CH_SIGHT_IMAGES);
-    write_price(w, provider, m->id);
-    ch_jw_kcstr(w, "source", source);
+    write_price(rt, w, provider, m->id);
+    ch_jw_kcstr(w, "ends", own ? f->ends : NULL);
+    ch_jw_kcstr(w, "source", listed ? "table" : "server");
+    ch_jw_kcstr(w, "as_of", listed ? CH_MODEL_FACTS_AS_OF : NULL);
     ch_jw_end(w, '}');
 }
 
@@ -95,21 +101,22 @@ static size_t write_providers(const chela_runtime *rt, const char *only, struct 
 
 /* --- models: of the table, or of a server */
 
-static void write_known(struct ch_jw *w) {
+static void write_known(const chela_runtime *rt, struct ch_jw *w) {
     const struct ch_model_facts *f;
     for (size_t i = 0; (f = ch_model_facts_at(i)); i++)
         if (f->provider)
-            write_model(w, f->provider, &(struct ch_listed){.id = ch_sv_str(f->match)}, "table");
+            write_model(rt, w, f->provider, &(struct ch_listed){.id = ch_sv_str(f->match)}, true);
 }
 
 struct offers {
+    const chela_runtime *rt;
     struct ch_jw *w;
     const char *provider;
 };
 
 static void write_offer(const struct ch_listed *m, void *user) {
     struct offers *o = user;
-    write_model(o->w, o->provider, m, "server");
+    write_model(o->rt, o->w, o->provider, m, false);
 }
 
 static int write_offered(chela_runtime *rt, const char *provider, struct ch_jw *w,
@@ -117,7 +124,7 @@ static int write_offered(chela_runtime *rt, const char *provider, struct ch_jw *
     CH_BUF_AUTO spec = {0};
     CH_BUF_AUTO body = {0};
     CH_AUTO(ch_target) t = NULL;
-    struct offers o = {w, provider};
+    struct offers o = {rt, w, provider};
     const struct ch_provider *known = ch_provider_find(ch_sv_str(provider));
     const char *any = known ? known->default_model : NULL; /* a scripted model must exist */
     ch_buf_addf(&spec, "%s/%s", provider, any ? any : "any");
@@ -138,7 +145,7 @@ char *chela_models_json(chela_runtime *rt, const char *provider, struct chela_er
     ch_jw_end(&w, ']');
     ch_jw_kbegin(&w, "models", '[');
     if (!provider)
-        write_known(&w);
+        write_known(rt, &w);
     else if (rc == CHELA_OK)
         rc = write_offered(rt, provider, &w, err);
     ch_jw_end(&w, ']');

@@ -7,6 +7,7 @@
  * none. */
 #include "model/catalog/model_facts.h"
 
+#include "base/calendar.h"
 #include "base/mem.h"
 
 /* clang-format off */
@@ -270,6 +271,18 @@ static const struct ch_model_facts rows[] = {
     {NULL, "kimi-k2.7*",         KIMI_K3, NO_PRICE, NULL, NULL},
     {NULL, "kimi-*",             KIMI_K3, NO_PRICE, NULL, NULL},
 };
+/* Prices that change on a known day. Rows of one model are in order of the days. */
+static const struct {
+    const char *match;
+    int from;
+    struct ch_price price;
+} changes[] = {
+    {"gpt-5.6",          20261122, GPT(5, 30, 0.5, 6.25)},
+    {"gpt-5.6-sol",      20261122, GPT(5, 30, 0.5, 6.25)},
+    {"gemini-3.7-flash", 20270101, P(1.5, 7.5, 0.15, AS_INPUT)},
+    {"gemini-3.8-flash", 20270101, P(1.5, 7.5, 0.15, AS_INPUT)},
+    {"gemini-4-argon",   20261201, P(4, 20, AS_INPUT, AS_INPUT)},
+};
 /* clang-format on */
 
 static bool facts_is_digit(struct ch_sv s, size_t i) {
@@ -341,6 +354,19 @@ const struct ch_model_facts *ch_model_facts(struct ch_sv model) {
 
 const struct ch_model_facts *ch_model_facts_at(size_t i) {
     return i < CH_LEN(rows) ? &rows[i] : NULL;
+}
+
+const struct ch_price *ch_model_price(const struct ch_model_facts *f, int day) {
+    const struct ch_price *price = &f->price;
+    for (size_t i = 0; i < CH_LEN(changes); i++)
+        if (strcmp(changes[i].match, f->match) == 0 && day >= changes[i].from)
+            price = &changes[i].price;
+    return price;
+}
+
+int ch_model_day(int64_t now_ms) {
+    struct ch_date d = ch_date_of(now_ms / 1000);
+    return d.year * 10000 + d.month * 100 + d.day;
 }
 
 /* --- efforts */

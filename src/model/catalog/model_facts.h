@@ -33,7 +33,7 @@ struct ch_model_facts {
     int64_t window, output; /* tokens; 0: unknown */
     unsigned efforts;       /* bits 1 << enum ch_effort that the model accepts; 0: no parameter */
     unsigned flags;         /* CH_M_* */
-    struct ch_price price;  /* input 0: unknown */
+    struct ch_price price;  /* until it changes: ch_model_price; input 0: unknown */
     const char *resolved;   /* dated id that the name is an alias of; NULL: none */
     const char *ends;       /* last day, "2026-12-11"; NULL: none announced */
 };
@@ -43,6 +43,14 @@ struct ch_model_facts {
 const struct ch_model_facts *ch_model_facts(struct ch_sv model);
 /* The rows in order; NULL past the last. */
 const struct ch_model_facts *ch_model_facts_at(size_t i);
+
+/* Day on which the rows were compared with the vendors' pages. */
+#define CH_MODEL_FACTS_AS_OF "2026-11-19"
+
+/* The price of a model on a day, such as 20261201. */
+const struct ch_price *ch_model_price(const struct ch_model_facts *f, int day);
+/* The day of a time of the wall clock, in UTC. */
+int ch_model_day(int64_t now_ms);
 
 /* True if the facts have the flag. */
 static inline bool ch_model_is(struct ch_sv model, enum ch_model_flag flag) {

@@ -36,7 +36,7 @@ static struct ch_sv sold_by_bedrock(struct ch_sv id) {
     return version ? ch_sv(name.p, (size_t)(version - name.p)) : name;
 }
 
-bool ch_price_find(const char *provider, struct ch_sv model, struct ch_price *out) {
+bool ch_price_find(const char *provider, struct ch_sv model, int day, struct ch_price *out) {
     if (strcmp(provider, "bedrock") == 0) {
         model = sold_by_bedrock(model);
         provider = "anthropic";
@@ -49,7 +49,7 @@ bool ch_price_find(const char *provider, struct ch_sv model, struct ch_price *ou
             !ch_sv_starts(model, f->match))
             continue;
         if (model.n == n || ch_model_is_version(ch_sv(model.p + n, model.n - n))) {
-            *out = f->price;
+            *out = *ch_model_price(f, day);
             return true;
         }
     }

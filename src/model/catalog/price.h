@@ -16,9 +16,9 @@ struct ch_price {
 
 #define CH_PRICE_LONG 200000
 
-/* The list price of a vendor's model by exact name, ignoring a date or "-latest" at its
- * end. */
-bool ch_price_find(const char *provider, struct ch_sv model, struct ch_price *out);
+/* The list price of a vendor's model by exact name, ignoring a date or "-latest" at its end, on
+ * a day such as 20261201. */
+bool ch_price_find(const char *provider, struct ch_sv model, int day, struct ch_price *out);
 
 /* Cost of one reply. cache: the cache mode of its request. */
 double ch_price_cost(const struct ch_price *p, const struct ch_usage *u, enum ch_cache cache);

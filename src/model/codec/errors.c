@@ -178,7 +178,7 @@ static const char *const reasoning_texts[] = {
     "invalid `signature` in `thinking` block", /* Anthropic: another conversation or account */
     "invalid signature in thinking block",
     "block is bound to a different conversation",
-    "`redacted_thinking` blocks in the latest assistant message cannot be modified",
+    "blocks in the latest assistant message cannot be modified", /* `redacted_thinking` .. */
     "encrypted content*could not be", /* OpenAI: ..verified, ..decrypted or parsed */
     "encrypted content*did not match",
     "invalid_encrypted_content",

@@ -47,7 +47,9 @@ static bool find_price(const struct ch_providers *ps, const struct ch_target *t,
             *out = c->price;
             return true;
         }
-    return ch_price_find(t->provider, ch_sv_str(t->model), out);
+    const struct ch_clock *clock = ps->loop ? ch_loop_clock(ps->loop) : &ch_clock_system;
+    int day = ch_model_day(ch_now_ms(clock));
+    return ch_price_find(t->provider, ch_sv_str(t->model), day, out);
 }
 
 static const char *first_of(const char *a, const char *b, const char *c) {

@@ -495,8 +495,35 @@ static void test_schemas(void **state) {
             fail_msg("%s", cases[i].text);
 }
 
+/* Such a request is made again without the reasoning of earlier replies. */
+static void test_reasoning(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        bool want;
+    } cases[] = {
+        {"", false},
+        {"messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a "
+         "different conversation. Remove the block, or set "
+         "`thinking.block_binding.prefix_mismatch_behavior` to \"drop_block\".", true},
+        {"messages.1.content.0: Invalid `signature` in `thinking` block.", true},
+        {"messages.3.content.0: `thinking` or `redacted_thinking` blocks in the latest assistant "
+         "message cannot be modified. These blocks must remain as they were.", true},
+        {"thinking or redacted_thinking blocks in the latest assistant message cannot be modified",
+         true},
+        {"The encrypted content gAAA could not be verified.", true},
+        {"Thought signature is not valid", true},
+        {"\"thinking.type.disabled\" is not supported for this model.", false},
+        {"adaptive thinking is not supported on this model", false},
+    };
+    for (size_t i = 0; i < CH_LEN(cases); i++)
+        if (ch_error_names_reasoning(ch_sv_str(cases[i].text)) != cases[i].want)
+            fail_msg("%s", cases[i].text);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_reasoning),
         cmocka_unit_test(test_verdicts),  cmocka_unit_test(test_shapes),
         cmocka_unit_test(test_no_errors), cmocka_unit_test(test_waits),
         cmocka_unit_test(test_resets),

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "model/catalog/model_facts.h"
 #include "model/catalog/price.h"
 
 static void test_find(void **state) {
@@ -62,10 +63,35 @@ static void test_find(void **state) {
     };
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         struct ch_price p = {0};
-        bool found = ch_price_find(cases[i].provider, ch_sv_str(cases[i].model), &p);
+        bool found = ch_price_find(cases[i].provider, ch_sv_str(cases[i].model), 20261119, &p);
         if (found != (cases[i].input > 0) || (found && p.input != cases[i].input))
             fail_msg("%s/%s: %g", cases[i].provider, cases[i].model, p.input);
     }
+}
+
+static void test_prices_change(void **state) {
+    (void)state;
+    static const struct {
+        const char *provider, *model;
+        int day;
+        double input;
+    } cases[] = {
+        {"openai", "gpt-5.6", 20261121, 4},
+        {"openai", "gpt-5.6", 20261122, 5},
+        {"gemini", "gemini-3.8-flash", 20261231, 0.75},
+        {"gemini", "gemini-3.8-flash", 20270101, 1.5},
+        {"gemini", "gemini-4-argon", 20261130, 2},
+        {"gemini", "gemini-4-argon", 20261201, 4},
+    };
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        struct ch_price p = {0};
+        assert_true(
+            ch_price_find(cases[i].provider, ch_sv_str(cases[i].model), cases[i].day, &p));
+        if (p.input != cases[i].input)
+            fail_msg("%s on %d: %g", cases[i].model, cases[i].day, p.input);
+    }
+    assert_int_equal(ch_model_day(INT64_C(1796083199999)), 20261130);
+    assert_int_equal(ch_model_day(INT64_C(1796083200000)), 20261201);
 }
 
 static void test_cost(void **state) {
@@ -108,6 +134,7 @@ static void test_cost(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_find),
+        cmocka_unit_test(test_prices_change),
         cmocka_unit_test(test_cost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
