@@ -136,7 +136,7 @@
 #define CH_LIMIT_GIT_INDEX (64 * CH_MB)   /* index of a repository, searched for submodules */
 #define CH_LIMIT_SPECIALS 4096            /* files that others execute, known before a command */
 #define CH_LIMIT_SOCKETS 64               /* Unix sockets hidden from one sandbox */
-#define CH_LIMIT_SCAN_AFTER 200000 /* directories searched for repositories after a command */
+#define CH_LIMIT_SCAN_BYTES (256 * CH_MB) /* paths that wait in a search after a command */
 #define CH_LIMIT_HELD 16384               /* files set aside after a command that can be put back */
 #define CH_LIMIT_HELD_SHOWN 20            /* those of them that a result and a question name */
 #define CH_LIMIT_SANDBOX_END_MS 10000 /* wait for the processes of a sandbox that was killed */

@@ -428,7 +428,8 @@ void ch_repositories_hold(struct ch_arena *arena, const char *const *tops,
 
     *out = (struct ch_held_list){0};
     ch_repositories_search(arena, tops, least, since, &now);
-    out->cut = now.cut;
+    out->unsearched = now.unsearched;
+    out->unsearched_error = now.unsearched_error;
     judge_specials(&h, since);
     for (size_t i = 0; i < now.n; i++)
         judge_repository(&h, now.paths[i], since);

@@ -1,7 +1,8 @@
 /* repositories.c -- see repositories.h.
  *
- * Directories are visited breadth first, so that a limit cuts off the deepest. Directories
- * that hold thousands of packages come last. */
+ * Before a command, directories are visited breadth first, so that a limit cuts off the deepest.
+ * Directories that hold thousands of packages come last. After a command, all directories are
+ * visited, depth first, so that few wait. */
 #include "guard/repositories.h"
 
 #include <dirent.h>
@@ -15,6 +16,7 @@
 
 #include "base/entry_type.h"
 #include "base/limits.h"
+#include "base/mem.h"
 #include "guard/file_kind.h"
 #include "guard/repositories_private.h"
 
@@ -23,12 +25,13 @@
 
 struct place {
     struct place *next;
-    const char *path;
+    size_t size;        /* of this object */
     size_t top;         /* length of the path of the directory where the search began */
     bool in_git; /* in a directory .git */
     bool has_data; /* a repository in a directory .git: objects and the like are skipped */
     bool in_packages;   /* in packages or a special directory at the top: no special files below */
     const char *why;    /* in a special directory: of that directory; NULL elsewhere */
+    char path[];
 };
 
 struct queue {
@@ -45,6 +48,7 @@ struct search {
     const char *const *tops;
     const struct timespec *since; /* after a command: when the command started; NULL: before */
     struct queue soon, late;
+    size_t waiting; /* bytes of both queues */
 };
 
 static void queue_init(struct queue *q) {
@@ -59,17 +63,41 @@ static struct place *queue_take(struct queue *q) {
     return p;
 }
 
+static struct place *search_next(struct search *s) {
+    struct place *p = queue_take(&s->soon);
+
+    p = p ? p : queue_take(&s->late);
+    s->waiting -= p ? p->size : 0;
+    return p;
+}
+
 static struct place *queue_add(struct search *s, struct queue *q, const char *path,
                                const struct place *above) {
-    struct place *p = CH_ARENA_NEW(s->arena, struct place);
+    size_t n = strlen(path) + 1;
+    struct place *p = ch_alloc(sizeof(*p) + n);
 
     if (above)
         *p = *above;
+    memcpy(p->path, path, n);
+    p->size = sizeof(*p) + n;
+    s->waiting += p->size;
     p->next = NULL;
-    p->path = path;
-    *q->last = p;
-    q->last = &p->next;
+    if (s->since && q->first) {
+        p->next = q->first;
+        q->first = p;
+    } else {
+        *q->last = p;
+        q->last = &p->next;
+    }
     return p;
+}
+
+/* One directory is enough: it is named, and no further command runs. */
+static void set_unsearched(struct search *s, const char *path, int error) {
+    if (s->out->unsearched)
+        return;
+    s->out->unsearched = ch_arena_str(s->arena, ch_sv_str(path));
+    s->out->unsearched_error = error;
 }
 
 static int by_path(const void *a, const void *b) {
@@ -226,10 +254,12 @@ static const char *visit_special(struct search *s, const struct place *p, int di
 static void visit_directory(struct search *s, const struct place *p, const char *name,
                             const char *why) {
     static const char *const data[] = {"objects", "refs", "logs", "lfs", "hooks", "info", NULL};
-    const char *path = ch_arena_printf(s->arena, "%s/%s", p->path, name);
+    CH_BUF_AUTO text = {0};
+    ch_buf_addf(&text, "%s/%s", p->path, name);
+    const char *path = ch_buf_str(&text);
 
     if (ch_file_is_dot_git(name)) {
-        record(s, path);
+        record(s, ch_arena_str(s->arena, ch_buf_sv(&text)));
         queue_add(s, &s->soon, path, p)->in_git |= strcmp(name, ".git") == 0;
     } else if (!p->has_data || !is_one_of(name, data)) {
         bool large = is_one_of(name, packages), at_top = p->path[p->top] == '\0';
@@ -271,23 +301,41 @@ static int search_open(const struct search *s, const char *path) {
     return fd;
 }
 
+/* True if the command could write neither to the directory nor below it: the directory belongs to
+ * another user, and is closed to this one. */
+static bool is_out_of_reach(const char *path) {
+    struct stat st;
+
+    return lstat(path, &st) == 0 && st.st_uid != geteuid() &&
+           faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) < 0 &&
+           faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) < 0;
+}
+
+/* A directory that has gone, or that was no directory, is no failure. */
+static void visit_failed(struct search *s, const char *path, int error) {
+    if (!s->since || error == ENOENT || error == ENOTDIR || error == ELOOP ||
+        (error == EACCES && is_out_of_reach(path)))
+        return;
+    set_unsearched(s, path, error);
+}
+
 static void visit(struct search *s, struct place *p) {
     int fd = search_open(s, p->path);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
 
     if (!d) {
+        visit_failed(s, p->path, errno);
         if (fd >= 0)
             close(fd);
-        s->out->cut |= errno != ENOENT && errno != ENOTDIR && errno != ELOOP && s->since;
         return;
     }
     bool is_repository = ch_file_is_repository(fd, NULL);
     p->has_data = p->in_git && is_repository;
     if (is_repository) {
-        record(s, p->path);
+        record(s, ch_arena_str(s->arena, ch_sv_str(p->path)));
         follow(s, p->path, fd, "commondir");
     }
-    for (struct dirent *e; (e = readdir(d));) {
+    for (struct dirent *e; errno = 0, (e = readdir(d));) {
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
             continue;
         unsigned char type = ch_entry_type(fd, e);
@@ -306,6 +354,8 @@ static void visit(struct search *s, struct place *p) {
             follow(s, p->path, fd, e->d_name);
         }
     }
+    if (errno)
+        visit_failed(s, p->path, errno);
     closedir(d);
 }
 
@@ -354,7 +404,7 @@ void ch_repositories_search(struct ch_arena *arena, const char *const *tops,
     static const char *none[] = {NULL};
     struct search s = {.arena = arena,
                        .out = out,
-                       .directories = since ? CH_LIMIT_SCAN_AFTER : CH_LIMIT_SCAN_BEFORE,
+                       .directories = since ? SIZE_MAX : CH_LIMIT_SCAN_BEFORE,
                        .repositories = since ? SIZE_MAX : CH_LIMIT_REPOSITORIES,
                        .specials = since ? SIZE_MAX : CH_LIMIT_SPECIALS,
                        .least = least,
@@ -368,12 +418,14 @@ void ch_repositories_search(struct ch_arena *arena, const char *const *tops,
     queue_init(&s.late);
     for (; *tops; tops++)
         queue_add(&s, &s.soon, *tops, NULL)->top = strlen(*tops);
-    for (struct place *p; (p = queue_take(&s.soon)) || (p = queue_take(&s.late));) {
-        if (s.directories-- == 0) {
+    for (struct place *p; (p = search_next(&s)); ch_free(p)) {
+        if (since && s.waiting > CH_LIMIT_SCAN_BYTES)
+            set_unsearched(&s, p->path, E2BIG);
+        else if (s.directories == 0)
             out->cut = true;
-            break;
-        }
-        visit(&s, p);
+        else
+            visit(&s, p);
+        s.directories -= s.directories > 0;
     }
     search_sort(&s);
 }
@@ -381,6 +433,39 @@ void ch_repositories_search(struct ch_arena *arena, const char *const *tops,
 void ch_repositories_find(struct ch_arena *arena, const char *const *tops,
                           enum ch_file_kind least, struct ch_repositories *out) {
     ch_repositories_search(arena, tops, least, NULL, out);
+}
+
+static const char **copy_paths(struct ch_arena *arena, const char *const *paths) {
+    size_t n = 0;
+
+    while (paths && paths[n])
+        n++;
+    const char **copy = ch_arena_zalloc(arena, (n + 1) * sizeof(*copy));
+    for (size_t i = 0; i < n; i++)
+        copy[i] = ch_arena_str(arena, ch_sv_str(paths[i]));
+    return copy;
+}
+
+struct ch_repositories *ch_repositories_copy(struct ch_arena *arena,
+                                             const struct ch_repositories *before) {
+    struct ch_repositories *copy = CH_ARENA_NEW(arena, struct ch_repositories);
+
+    *copy = *before;
+    copy->paths = copy_paths(arena, before->paths);
+    copy->sockets = copy->fixed = NULL;
+    copy->kept = copy_paths(arena, before->kept);
+    copy->hidden = copy_paths(arena, before->hidden);
+    copy->absent = copy_paths(arena, before->absent);
+    copy->absent_hidden = copy_paths(arena, before->absent_hidden);
+    copy->lacks = ch_arena_zalloc(arena, before->n + 1);
+    if (before->lacks)
+        memcpy(copy->lacks, before->lacks, before->n);
+    copy->special = ch_arena_alloc(arena, (before->nspecial + 1) * sizeof(*copy->special));
+    for (size_t i = 0; i < before->nspecial; i++) {
+        copy->special[i] = before->special[i];
+        copy->special[i].path = ch_arena_str(arena, ch_sv_str(before->special[i].path));
+    }
+    return copy;
 }
 
 /* --- paths that a command may not write ------------------------------------------------ */

@@ -41,6 +41,8 @@ struct ch_repositories {
     size_t n;
     unsigned char *lacks; /* for each path: files of a repository that do not exist, a bit each */
     bool cut; /* a limit was reached; repositories near the top come first */
+    const char *unsearched; /* after a command: a directory that could not be searched; or NULL */
+    int unsearched_error;
     const char **sockets; /* Unix sockets, through which a program would reach another one;
                              NULL-terminated, in the arena */
     size_t nsockets;
@@ -76,7 +78,8 @@ struct ch_held_list {
     struct ch_held *v; /* in the arena */
     size_t n, cap;
     size_t more; /* files that were set aside, too, but are beyond the limit of the list */
-    bool cut; /* not all directories were looked at */
+    const char *unsearched; /* a directory that could not be searched, in the arena; or NULL */
+    int unsearched_error;   /* E2BIG: too many directories wait to be searched */
 };
 
 /* Set aside files that name commands in the repositories that are not in `before`, and
@@ -86,6 +89,10 @@ struct ch_held_list {
 void ch_repositories_hold(struct ch_arena *arena, const char *const *tops,
                           enum ch_file_kind least, const struct ch_repositories *before,
                           const struct timespec *since, struct ch_held_list *out);
+
+/* A copy in the arena, for a search that is repeated. */
+struct ch_repositories *ch_repositories_copy(struct ch_arena *arena,
+                                             const struct ch_repositories *before);
 
 /* Those of the paths (absolute, or below top; NULL-terminated or NULL) that exist, without a
  * link on the way. The path of "name?" is name. */

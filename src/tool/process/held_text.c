@@ -1,8 +1,13 @@
 /* held_text.c -- see held_text.h. */
 #include "tool/process/held_text.h"
 
+#include <errno.h>
+#include <string.h>
+
 #include "base/limits.h"
 #include "tool/result/display.h"
+
+#define PATH_SHOWN 200 /* bytes of the path of a directory that was not searched */
 
 static void add_held(const struct ch_held *h, const char *workspace, struct ch_buf *out) {
     size_t n = strlen(workspace);
@@ -44,9 +49,14 @@ void ch_held_text(const struct ch_held_list *list, const char *workspace, struct
                     "[%zu further files were set aside as NAME.held, and stay there: only %d can "
                     "be put back]\n",
                     list->more, CH_LIMIT_HELD);
-    if (list && list->cut)
+    if (list && list->unsearched) {
+        ch_buf_addc(out, '[');
+        ch_display_add(out, ch_sv(list->unsearched, strnlen(list->unsearched, PATH_SHOWN)),
+                       CH_DISPLAY_LINE);
         ch_buf_addf(out,
-                    "[not all directories were searched for files that others execute: at most "
-                    "%d]\n",
-                    CH_LIMIT_SCAN_AFTER);
+                    " could not be searched for files that others execute: %s. No further command "
+                    "runs here until a person removes the directory or makes it readable]\n",
+                    list->unsearched_error == E2BIG ? "too many directories"
+                                                    : strerror(list->unsearched_error));
+    }
 }

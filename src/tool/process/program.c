@@ -24,7 +24,9 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "tool/process/git_identity.h"
+#include "tool/process/held_text.h"
 #include "tool/process/path.h"
+#include "tool/process/unsearched.h"
 
 enum state { PREPARING, RUNNING, CHECKING, ABANDONED, OVER };
 
@@ -178,6 +180,23 @@ static void add_top(struct ch_program *p, size_t *n, const char *path) {
     free(real);
 }
 
+/* What an earlier command left must be known before another one runs. */
+static bool search_what_was_left(struct ch_program *p) {
+    CH_BUF_AUTO text = {0};
+
+    ch_unsearched_retry(&p->arena, (const char *const *)p->tops, &p->held);
+    if (!p->held.unsearched)
+        return true;
+    struct ch_held_list failure = {.unsearched = p->held.unsearched,
+                                   .unsearched_error = p->held.unsearched_error};
+    ch_held_text(&failure, p->opts.workspace, &text);
+    p->held.unsearched = NULL; /* the error says so */
+    p->error_type = "permission_denied";
+    ch_fail(&p->err, CHELA_EPERM,
+            "the command was not run, because of what an earlier one left. %s", ch_buf_str(&text));
+    return false;
+}
+
 /* The directories that the program can write, and the repositories in them. */
 static void find_repositories(struct ch_program *p) {
     const struct ch_sandbox_policy *policy = p->opts.policy;
@@ -194,6 +213,8 @@ static void find_repositories(struct ch_program *p) {
         add_top(p, &n, p->opts.workspace);
     for (size_t i = 0; policy->writable && policy->writable[i]; i++)
         add_top(p, &n, policy->writable[i]);
+    if (!search_what_was_left(p))
+        return;
     clock_gettime(CLOCK_REALTIME_COARSE, &p->since);
     ch_repositories_find(&p->arena, p->tops, p->least, &p->before);
 }
@@ -204,6 +225,8 @@ static void program_prepare(struct ch_work *w) {
     if (find_cwd(p) < 0)
         return;
     find_repositories(p);
+    if (p->error_type)
+        return;
     struct ch_git_identity identity;
     ch_git_identity(&p->arena, p->home, p->opts.workspace, &identity);
     struct ch_sandbox_command cmd = {
@@ -244,7 +267,7 @@ static void program_finish(struct ch_program *p, struct ch_program_result *r) {
     p->state = OVER;
     r->boxed = p->box.boxed;
     r->degraded = p->box.degraded;
-    r->held = p->held.n || p->held.cut ? &p->held : NULL;
+    r->held = p->held.n || p->held.unsearched ? &p->held : NULL;
     p->done(r, p->user);
     program_destroy(p);
 }
@@ -262,8 +285,12 @@ static void program_check(struct ch_work *w) {
     /* A program that was killed may live for some milliseconds more, and write. */
     if (poll(&reports, p->reports >= 0, CH_LIMIT_SANDBOX_END_MS) < 0 && errno != EINTR)
         ch_log(CH_LOG_WARN, "tool", "poll: %s", strerror(errno));
+    struct ch_held_list held;
     ch_repositories_hold(&p->arena, (const char *const *)p->tops, p->least, &p->before, &p->since,
-                         &p->held);
+                         &held);
+    if (held.unsearched)
+        ch_unsearched_keep((const char *const *)p->tops, p->least, &p->before, &p->since);
+    ch_held_append(&p->arena, &p->held, &held);
 }
 
 static void program_on_checked(struct ch_work *w) {

@@ -327,6 +327,73 @@ static void test_many(void **state) {
     ch_arena_release(&l.arena);
 }
 
+static void make_many(const char *above, int n) {
+    char name[64];
+
+    assert_int_equal(mkdir(above, 0755), 0);
+    for (int i = 0; i < n; i++) {
+        snprintf(name, sizeof(name), "%s/%d", above, i);
+        assert_int_equal(mkdir(name, 0755), 0);
+    }
+}
+
+/* The search after a command has no size at which it gives up. */
+static void test_large(void **state) {
+    struct look l;
+
+    (void)state;
+    look_before(&l, NULL);
+    for (int i = 0; i < 201; i++) {
+        char name[8];
+        snprintf(name, sizeof(name), "d%d", i);
+        make_many(name, 1000);
+    }
+    run("for d in d0 d100 d200; do mkdir -p $d/5/a/b && echo x > $d/5/a/b/.envrc; done");
+    assert_string_equal(look_after(&l), ".envrc .envrc .envrc ");
+    assert_null(l.held.unsearched);
+    ch_arena_release(&l.arena);
+}
+
+/* A directory whose path no system call takes. */
+static void test_unsearchable(void **state) {
+    static const char name[] = "a-directory-with-a-long-name";
+    struct look l;
+
+    (void)state;
+    look_before(&l, NULL);
+    for (int i = 0; i < 200; i++)
+        assert_true(mkdir(name, 0755) == 0 && chdir(name) == 0);
+    assert_int_equal(chdir(dir), 0);
+    put(".envrc", "x");
+    assert_string_equal(look_after(&l), ".envrc ");
+    assert_non_null(l.held.unsearched);
+    assert_int_equal(l.held.unsearched_error, ENAMETOOLONG);
+    run("rm -rf a-*");
+    look_after(&l);
+    assert_null(l.held.unsearched);
+    ch_arena_release(&l.arena);
+}
+
+/* A directory of another user that is closed to this one is out of the command's reach, too. */
+static void test_out_of_reach(void **state) {
+    struct look l;
+
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(chmod(dir, 0777), 0);
+    look_before(&l, NULL);
+    assert_int_equal(mkdir("closed", 0700), 0);
+    assert_int_equal(mkdir("half", 0711), 0); /* what lies below may be known by name */
+    assert_int_equal(seteuid(65534), 0);
+    look_after(&l);
+    const char *unsearched = l.held.unsearched;
+    assert_int_equal(seteuid(0), 0);
+    assert_non_null(unsearched);
+    assert_string_equal(unsearched, at("half"));
+    ch_arena_release(&l.arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_sockets, set_up, tear_down),
@@ -336,6 +403,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_absent_hidden, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_parts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_together, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_large, set_up_fast, tear_down),
+        cmocka_unit_test_setup_teardown(test_unsearchable, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_out_of_reach, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_many, set_up_fast, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -529,6 +529,31 @@ static void test_left(enum box_machine machine) {
     world_close();
 }
 
+/* A tree that cannot be searched stops further commands, until it can be. */
+static void test_unsearchable(enum box_machine machine) {
+    world_open(machine);
+    world_run("python3 -c \"import os\nfor i in range(300): os.mkdir('dddddddddddddddddd'); "
+              "os.chdir('dddddddddddddddddd')\"",
+              "");
+    assert_non_null(strstr(w.k.content, "could not be searched for files that others execute"));
+    assert_non_null(strstr(w.k.content, "No further command runs here"));
+    world_run("echo x > ran", "");
+    assert_true(w.k.is_error);
+    assert_string_equal(w.k.error_type, "permission_denied");
+    assert_non_null(strstr(w.k.content, "could not be searched"));
+    assert_false(there("ran"));
+    kit_mkdir(&w.k, "sub");
+    kit_put(&w.k, "sub/.envrc", "of the first command");
+    CH_BUF_AUTO command = {0};
+    ch_buf_addf(&command, "rm -rf '%s'/ddd*", w.k.workspace);
+    assert_int_equal(system(ch_buf_str(&command)), 0);
+    world_run("echo x > ran", "");
+    assert_false(w.k.is_error);
+    assert_true(there("ran"));
+    assert_non_null(strstr(w.k.content, "[sub/.envrc was set aside as .envrc.held: "));
+    world_close();
+}
+
 /* Programs that read a whole tree work in every workspace: nothing stands in for a protected file
  * that does not exist, and a hidden file reads as an empty one. */
 static void test_tree_readers(enum box_machine machine) {
@@ -843,6 +868,7 @@ ON_ALL(test_made)
 ON_ALL(test_repositories)
 ON_ALL(test_left)
 ON_ALL(test_tree_readers)
+ON_ALL(test_unsearchable)
 ON_ALL(test_fixed)
 ON_ALL(test_policy)
 ON_ALL(test_commands)
@@ -851,7 +877,8 @@ static int run_all(void) {
     const struct CMUnitTest tests[] = {
         TESTS_OF(test_modes),  TESTS_OF(test_attacks),  TESTS_OF(test_protected),
         TESTS_OF(test_made),   TESTS_OF(test_repositories),
-        TESTS_OF(test_left),   TESTS_OF(test_tree_readers), TESTS_OF(test_fixed),
+        TESTS_OF(test_left),   TESTS_OF(test_tree_readers), TESTS_OF(test_unsearchable),
+        TESTS_OF(test_fixed),
         TESTS_OF(test_policy), TESTS_OF(test_commands),
         cmocka_unit_test(test_relative_helper),
         cmocka_unit_test(test_report_of_init),
