@@ -47,8 +47,10 @@ enum chela_tool_flags {
                                   the agent states otherwise */
     CHELA_TOOL_FORGIVING = 64, /* accepts more than its schema describes: arguments that do
                                   not match the schema are valid if `check` accepts them */
-    CHELA_TOOL_ACTION = 256    /* an action without a result for the model: in mode heartbeat the
+    CHELA_TOOL_ACTION = 256,   /* an action without a result for the model: in mode heartbeat the
                                 * turn ends after a reply whose calls are all actions */
+    CHELA_TOOL_SENDS = 512     /* sends its arguments to another machine or to people: a call
+                                * whose arguments hold a known secret is refused */
 };
 
 /* How a call uses a resource (chela_call_uses). */

@@ -14,6 +14,11 @@
 #define CH_LIMIT_BUF (256 * CH_MB)        /* a buffer without its own limit */
 #define CH_LIMIT_LOG_LINE (16 * CH_KB)    /* one line for the log sink */
 #define CH_LIMIT_SECRETS 256              /* secret values remembered for redaction */
+#define CH_LIMIT_SECRET (4 * CH_KB)       /* bytes of a secret value that are looked for */
+#define CH_LIMIT_DOTENV_FILE (64 * CH_KB) /* bytes read of one .env file */
+#define CH_LIMIT_DOTENV_FILES 32          /* .env files read in a workspace */
+#define CH_LIMIT_DOTENV_DIRS 256          /* directories of a workspace searched for .env files */
+#define CH_LIMIT_DOTENV_ENTRIES 8192      /* entries of those directories */
 #define CH_LIMIT_JSON_DEPTH 512           /* nesting of a JSON or YAML text */
 #define CH_LIMIT_PULL_DEPTH 128           /* nesting of one stream event */
 #define CH_LIMIT_JSON_TEXT (64 * CH_MB)   /* one JSON text */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "guard/leak.h"
 #include "io/worker.h"
 #include "tool/process/path.h"
 
@@ -84,10 +85,15 @@ static int attach_read_all(int fd, struct ch_buf *out) {
     }
 }
 
+static bool attach_leaks(const struct ch_attachment *a, struct ch_buf *name) {
+    return ch_leak_find(a->workspace, 0, ch_buf_sv(&a->bytes), name);
+}
+
 static void attach_run(struct ch_work *w) {
     struct ch_attachment *a = CH_CONTAINER(w, struct ch_attachment, work);
     const struct ch_path_guard guard = {.workspace = a->workspace, .hide = a->hide};
     int fd = ch_path_open_shown(&guard, a->path, O_CLOEXEC), rc = fd;
+    CH_BUF_AUTO secret = {0};
     struct stat st;
     if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)))
         rc = -EINVAL;
@@ -100,6 +106,8 @@ static void attach_run(struct ch_work *w) {
                  rc == -CH_PATH_EHIDDEN ? "it is hidden" : strerror(-rc));
     else if (!a->bytes.n)
         snprintf(a->why, sizeof(a->why), "it is empty");
+    else if (attach_leaks(a, &secret))
+        snprintf(a->why, sizeof(a->why), "it holds a secret, %s", ch_buf_str(&secret));
 }
 
 static void attach_finished(struct ch_work *w) {

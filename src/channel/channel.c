@@ -2,9 +2,14 @@
 #include "channel/channel.h"
 
 #include "base/error.h"
+#include "base/log.h"
 #include "channel/arrival.h"
+#include "channel/attach.h"
 #include "channel/channel_host.h"
 #include "channel/posting.h"
+#include "guard/leak.h"
+
+#define LEAK_AGE_MS 2000 /* of what was read of the .env files of a workspace */
 
 static void channel_free(struct ch_channel *c) {
     ch_arrivals_release(c);
@@ -74,7 +79,29 @@ bool ch_channel_prepare(struct ch_channel *c, struct chela_channel_arrival *in, 
     return true;
 }
 
-void ch_channel_deliver(struct ch_channel *c, const struct chela_outbound *m) {
+/* Whether a text would carry a secret to the service; *why: what to say instead. A question shows
+ * a call to the person who decides, so it is not changed. */
+static bool channel_leaks(const struct ch_channel *c, struct ch_sv text, struct ch_buf *why) {
+    CH_BUF_AUTO name = {0};
+    if (!ch_leak_find(c->gateway.workspace ? c->gateway.workspace(c->gateway.user) : NULL,
+                      LEAK_AGE_MS, text, &name))
+        return false;
+    ch_buf_addf(why, "The answer is held back: it holds a secret, %s.", ch_buf_str(&name));
+    return true;
+}
+
+void ch_channel_deliver(struct ch_channel *c, const struct chela_outbound *given) {
+    CH_BUF_AUTO why = {0};
+    CH_AUTOFREE char *text = ch_outbound_text(given);
+    struct chela_outbound other = *given;
+    const struct chela_outbound *m = given;
+    if (!given->approval && channel_leaks(c, ch_sv_str(text), &why)) {
+        ch_log(CH_LOG_WARN, c->ops->name, "%s", ch_buf_str(&why));
+        other.text = ch_buf_str(&why);
+        other.error = NULL;
+        other.nmedia = 0;
+        m = &other;
+    }
     if (c->ops->deliver)
         c->ops->deliver(c->self, m);
     else
@@ -83,6 +110,9 @@ void ch_channel_deliver(struct ch_channel *c, const struct chela_outbound *m) {
 
 void ch_channel_stream(struct ch_channel *c, const struct chela_channel_arrival *in,
                        struct ch_sv text) {
+    CH_BUF_AUTO why = {0};
+    if (channel_leaks(c, text, &why))
+        return;
     if (c->ops->stream)
         c->ops->stream(c->self, in, ch_text(text));
     else if (c->ops->post && c->ops->edit_ms && c->streaming)

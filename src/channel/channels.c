@@ -2,7 +2,7 @@
 #include "channel/channels.h"
 
 #include "base/error.h"
-#include "base/redact.h"
+#include "guard/secrets.h"
 #include "io/module.h"
 
 static const struct chela_channel_ops *const channels[] = {&ch_feishu_channel,
@@ -68,12 +68,13 @@ static const char *channel_setting(const struct chela_channel_opts *o, const cha
 }
 
 void ch_channel_redact(const struct chela_channel_ops *ops, const struct chela_channel_opts *o) {
-    const char *const secrets[] = {o->secret, o->token, o->encrypt_key};
+    const char *const secrets[][2] = {
+        {o->secret, "secret"}, {o->token, "token"}, {o->encrypt_key, "encryption key"}};
     for (size_t i = 0; i < CH_LEN(secrets); i++)
-        ch_redact_add(secrets[i] ? secrets[i] : "");
+        ch_secret_add(secrets[i][0], "the %s of channel %s", secrets[i][1], o->name);
     for (const struct chela_channel_option *p = ops ? ops->options : NULL; p && p->name; p++) {
         const char *value = channel_setting(o, p->name);
         if (p->kind == CHELA_CHANNEL_SECRET && value)
-            ch_redact_add(value);
+            ch_secret_add(value, "%s of channel %s", p->name, o->name);
     }
 }

@@ -12,8 +12,8 @@
 #include "base/limits.h"
 #include "base/list.h"
 #include "base/log.h"
-#include "base/redact.h"
 #include "channel/feishu.h"
+#include "guard/secrets.h"
 #include "json/writer.h"
 
 #define TOKEN_SPARE_MS (30 * 60 * 1000)
@@ -266,7 +266,7 @@ static void on_token(const struct ch_feishu_answer *a, void *user) {
     }
     drop_token(api);
     api->token = ch_strndup(token.p, token.n);
-    ch_redact_add(api->token);
+    ch_secret_add(api->token, "the access token of Feishu");
     api->token_until = feishu_api_mono(api) + CH_MAX(lasts - TOKEN_SPARE_MS, lasts / 2);
     feishu_api_start_waiting(api);
 }

@@ -2,7 +2,7 @@
 #include "config/address.h"
 
 #include "base/mem.h"
-#include "base/redact.h"
+#include "guard/secrets.h"
 
 /* Whether a password of the form USER:PASSWORD@HOST begins at p. The password
  * ends at the last @, since an unencoded password may contain one. */
@@ -41,6 +41,6 @@ void ch_address_redact(const char *address) {
     for (const char *p = address; *p; p++) {
         const char *end = end_of_password(address, p);
         CH_AUTOFREE char *password = end > p ? ch_strndup(p, (size_t)(end - p)) : NULL;
-        ch_redact_add(password);
+        ch_secret_add(password, "the password of an address");
     }
 }

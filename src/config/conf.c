@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/limits.h"
-#include "base/redact.h"
+#include "guard/secrets.h"
 
 void chela_config_free(chela_config *cfg) {
     if (!cfg)
@@ -65,7 +65,7 @@ static int conf_load_key(const char *file, struct ch_buf *out, struct chela_erro
         return ch_fail(err, CHELA_ECONFIG, "%s: the file is empty", file);
     ch_buf_consume(out, (size_t)(key.p - out->p));
     out->p[out->n = key.n] = '\0';
-    ch_redact_add(out->p);
+    ch_secret_add(out->p, "the key in %s", file);
     return 0;
 }
 

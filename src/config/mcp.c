@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "chela/mcp.h"
 #include "config/conf.h"
+#include "guard/secrets.h"
 
 /* "NAME: value" of the file as "NAME=value". */
 static const char *const *mcp_env(struct ch_arena *a, const char *const *lines) {
@@ -18,6 +19,8 @@ static const char *const *mcp_env(struct ch_arena *a, const char *const *lines) 
     for (size_t i = 0; i < n; i++) {
         struct ch_sv value = ch_sv_str(lines[i]), name = ch_sv_split(&value, ':');
         env[i] = ch_arena_printf(a, "%.*s=%.*s", CH_SV_FMT(name), (int)value.n - 1, value.p + 1);
+        if (ch_secret_is_named(name))
+            ch_secret_add(env[i] + name.n + 1, "%.*s of an MCP server", CH_SV_FMT(name));
     }
     return env;
 }

@@ -16,6 +16,7 @@
 #include "base/when_read.h"
 #include "config/address.h"
 #include "config/parse.h"
+#include "guard/secrets.h"
 #include "model/catalog/provider.h"
 #include "tool/call/approval.h"
 #include "tool/registry/policy.h"
@@ -501,7 +502,11 @@ static int values_read_headers(struct ch_cfg_parser *p, const struct ch_json *v,
             return ch_cfg_wrong_type(p, value, "text (in quotes)");
         if (values_has_control(text))
             return ch_cfg_bad(p, value, "a header's value is one line of text");
-        ch_redact_add(ch_arena_str(p->cfg->arena, text));
+        const char *secret = ch_arena_str(p->cfg->arena, text);
+        if (ch_secret_is_named(name))
+            ch_secret_add(secret, "the header %.*s", CH_SV_FMT(name));
+        else
+            ch_redact_add(secret);
         lines[n++] = ch_arena_printf(p->cfg->arena, "%.*s: %.*s", CH_SV_FMT(name), CH_SV_FMT(text));
     }
     *(const char *const **)out = lines;

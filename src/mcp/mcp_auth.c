@@ -14,9 +14,9 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "base/redact.h"
 #include "base/sha256.h"
 #include "base/uri.h"
+#include "guard/secrets.h"
 #include "json/writer.h"
 #include "net/server.h"
 #include "net/url.h"
@@ -95,6 +95,12 @@ static void auth_fail(struct ch_mcp_auth *a, const char *why) {
     auth_done(a, CHELA_EAUTH, why);
 }
 
+static void auth_hide(const struct ch_mcp_auth *a) {
+    ch_secret_add(a->token, "the token of MCP server %s", a->opts.name);
+    ch_secret_add(a->refresh, "the refresh token of MCP server %s", a->opts.name);
+    ch_secret_add(a->secret, "the client secret of MCP server %s", a->opts.name);
+}
+
 /* --- the stored tokens */
 
 static void auth_load(struct ch_mcp_auth *a) {
@@ -117,10 +123,7 @@ static void auth_load(struct ch_mcp_auth *a) {
         if (value.p)
             *rows[i].to = ch_strndup(value.p, value.n);
     }
-    if (a->token)
-        ch_redact_add(a->token);
-    if (a->refresh)
-        ch_redact_add(a->refresh);
+    auth_hide(a);
 }
 
 static void auth_save(const struct ch_mcp_auth *a) {
@@ -443,8 +446,7 @@ static void take_client(struct ch_mcp_auth *a, const struct ch_json *doc) {
         a->auth_method = method;
     else if (!a->client_secret)
         a->auth_method = "none";
-    if (a->client_secret)
-        ch_redact_add(a->client_secret);
+    ch_secret_add(a->client_secret, "the client secret of MCP server %s", a->opts.name);
     open_browser(a);
 }
 
@@ -614,11 +616,9 @@ static void take_token(struct ch_mcp_auth *a, const struct ch_json *doc) {
     set_text(&a->id, a->client_id);
     set_text(&a->secret, a->client_secret);
     set_text(&a->method, a->auth_method);
-    ch_redact_add(a->token);
-    if (refresh) {
+    if (refresh)
         set_text(&a->refresh, refresh);
-        ch_redact_add(a->refresh);
-    }
+    auth_hide(a);
     auth_save(a);
     auth_done(a, 0, NULL);
 }

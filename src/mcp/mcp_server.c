@@ -9,7 +9,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/opts.h"
-#include "base/redact.h"
+#include "guard/secrets.h"
 #include "mcp/mcp_server_http.h"
 #include "mcp/mcp_server_item.h"
 #include "mcp/mcp_server_listen.h"
@@ -90,7 +90,7 @@ static chela_mcp_server *make_server(chela_runtime *rt, const struct chela_mcp_s
     s->origins = copy_list(&s->arena, o->origins);
     s->has_token = o->token != NULL;
     if (s->has_token) {
-        ch_redact_add(o->token);
+        ch_secret_add(o->token, "the token of the MCP server");
         ch_sha256_of(ch_sv_str(o->token), s->token);
     }
     s->ttl_ms = o->ttl_ms ? o->ttl_ms : CH_DEFAULT_MCP_TTL_MS;

@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "base/redact.h"
+#include "guard/secrets.h"
 
 /* The settings of a profile; views into the files' texts. */
 struct profile {
@@ -129,9 +129,8 @@ static int take_keys(struct ch_aws *aws, const char *where, struct ch_sv access,
     aws->access_key = net_aws_copy(access);
     aws->secret_key = net_aws_copy(secret);
     aws->session_token = net_aws_copy(token);
-    ch_redact_add(aws->secret_key);
-    if (aws->session_token)
-        ch_redact_add(aws->session_token);
+    ch_secret_add(aws->secret_key, "AWS_SECRET_ACCESS_KEY");
+    ch_secret_add(aws->session_token, "AWS_SESSION_TOKEN");
     return CHELA_OK;
 }
 

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/redact.h"
 #include "base/uri.h"
+#include "guard/secrets.h"
 #include "json/number.h"
 #include "net/url.h"
 #include "otel/conventions.h"
@@ -124,7 +125,11 @@ static void read_headers(const struct reading *r, enum ch_otel_signal s) {
                    CH_SV_FMT(pairs[i].key));
             continue;
         }
-        ch_redact_add(ch_arena_str(r->a, pairs[i].value));
+        const char *value = ch_arena_str(r->a, pairs[i].value);
+        if (ch_secret_is_named(pairs[i].key))
+            ch_secret_add(value, "OTEL_EXPORTER_OTLP_HEADERS");
+        else
+            ch_redact_add(value);
         o->headers[o->nheaders++] = (struct ch_header){pairs[i].key, pairs[i].value};
     }
 }

@@ -378,6 +378,9 @@ for chat in "7 private" "-100 supergroup"; do
     tell 302 $chat '@ChelaBot /stop'
     check "$type: /stop ends it" eventually state_is "telegram:$id" idle
 done
+tell 303 7 private "repeat $bot"
+check "an answer with a secret is held back" says 'held back: it holds a secret, the secret of channel telegram'
+check "which no message shows" bash -c "! grep -qF 'repeat $bot' '$tmp/tg/sent'"
 same "no message has the preview of a link" 0 "$(sent | jq -c 'select(.link_preview_options.is_disabled != true)' | wc -l)"
 check "nor an edited one" called '^editMessageText .*"link_preview_options":{"is_disabled":true}'
 check "SIGTERM ends it" stop_serving

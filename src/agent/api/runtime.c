@@ -155,6 +155,7 @@ int ch_runtime_open(const struct chela_runtime_opts *given, const struct ch_cloc
     rt->user = opts.user;
     rt->providers = (struct ch_providers){
         .loop = rt->loop, .env = opts.env ? opts.env : process_env, .user = opts.user};
+    ch_providers_hide_keys(&rt->providers);
     rt->module_path = ch_strdup(opts.module_path);
     rt->ca_file = ch_strdup(opts.ca_file);
     rt->idle = true;

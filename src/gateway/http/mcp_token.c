@@ -5,10 +5,10 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "base/redact.h"
 #include "base/sha256.h"
 #include "base/uri.h"
 #include "gateway/http/mcp_keys.h"
+#include "guard/secrets.h"
 #include "json/json.h"
 #include "json/writer.h"
 #include "net/http.h"
@@ -143,8 +143,7 @@ int ch_mcp_tokens_new(chela_runtime *rt, const struct chela_gateway_mcp *o,
     t->resource = token_copy(t, o->resource);
     t->introspection = token_copy(t, o->introspection);
     t->scope = o->scope && *o->scope ? token_copy(t, o->scope) : NULL;
-    if (secret)
-        ch_redact_add(secret);
+    ch_secret_add(secret, "gateway.mcp.clientSecretEnv");
     if (o->client_id)
         t->authorization = make_authorization(t, o->client_id, secret);
     make_challenges(t, &resource);

@@ -12,13 +12,13 @@
 #include "agent/journal/journal.h"
 #include "base/error.h"
 #include "base/proof.h"
-#include "base/redact.h"
 #include "base/opts.h"
 #include "gateway/lane/client_input.h"
 #include "gateway/lane/delivery.h"
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/idempotency.h"
 #include "gateway/request/request.h"
+#include "guard/secrets.h"
 
 struct webhook {
     char *name, *secret, *agent, *session; /* owned; the last two may be NULL */
@@ -143,7 +143,7 @@ static int add_webhook(struct ch_webhooks *all, const struct chela_gateway_hook 
         return ch_fail(err, CHELA_ECONFIG, "a hook needs a name");
     if (!h.secret || strlen(h.secret) < 16)
         return ch_fail(err, CHELA_ECONFIG, "hook %s needs a secret of at least 16 bytes", h.name);
-    ch_redact_add(h.secret);
+    ch_secret_add(h.secret, "the secret of hook %s", h.name);
     all->list[all->n++] = (struct webhook){.name = ch_strdup(h.name),
                                            .secret = ch_strdup(h.secret),
                                            .agent = h.agent ? ch_strdup(h.agent) : NULL,

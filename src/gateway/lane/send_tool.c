@@ -429,6 +429,7 @@ int ch_send_tool_add(chela_gateway *gw, chela_agent *const *agents, struct chela
                       "\"minLength\":1,\"maxLength\":65536}},\"required\":[\"session\","
                       "\"message\"],\"additionalProperties\":false}",
             .effect = CHELA_EFFECT_KEYED, .permission = CHELA_PERM_WRITE,
+            .flags = CHELA_TOOL_SENDS,
             .timeout_ms = CH_DEFAULT_SEND_MS, .max_retries = -1);
     int rc = 0;
     for (; rc == 0 && *agents; agents++) {

@@ -10,7 +10,7 @@
 #include "gateway/request/auth.h"
 
 #include "base/error.h"
-#include "base/redact.h"
+#include "guard/secrets.h"
 #include "net/url.h"
 #include "net/ws_peer.h"
 
@@ -22,7 +22,7 @@ int ch_auth_init(struct ch_auth *g, const struct chela_gateway_opts *o, struct c
     if (strlen(o->token) < TOKEN_LEAST)
         return ch_fail(err, CHELA_ECONFIG, "the gateway's token is too short: at least %d bytes",
                        TOKEN_LEAST);
-    ch_redact_add(o->token);
+    ch_secret_add(o->token, "the token of the gateway");
     ch_sha256_of(ch_sv_str(o->token), g->token);
     g->hosts = ch_strings_dup(o->hosts);
     g->origins = ch_strings_dup(o->origins);

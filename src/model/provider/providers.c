@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/opts.h"
+#include "guard/secrets.h"
 #include "json/json.h"
 #include "model/catalog/provider.h"
 #include "model/codec/codec.h"
@@ -198,6 +199,13 @@ const struct ch_provider_conf *ch_providers_conf(const struct ch_providers *ps, 
 
 const char *ch_providers_env(const struct ch_providers *ps, const char *name) {
     return ps->env(name, ps->user);
+}
+
+void ch_providers_hide_keys(const struct ch_providers *ps) {
+    for (const struct ch_provider *p = ch_provider_table; p->name; p++) {
+        if (p->key_env)
+            ch_secret_add(ch_providers_env(ps, p->key_env), "%s", p->key_env);
+    }
 }
 
 void ch_providers_release(struct ch_providers *ps) {

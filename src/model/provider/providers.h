@@ -73,6 +73,8 @@ int ch_providers_add_quirks(struct ch_providers *ps, const char *provider, const
 /* The settings of the server of this name; NULL: none. */
 const struct ch_provider_conf *ch_providers_conf(const struct ch_providers *ps, struct ch_sv name);
 /* The value of an environment variable that the host passed; NULL: not set. */
+/* Keys of the environment must not leave, whether or not a model uses them (guard/secrets.h). */
+void ch_providers_hide_keys(const struct ch_providers *ps);
 const char *ch_providers_env(const struct ch_providers *ps, const char *name);
 
 #endif

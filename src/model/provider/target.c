@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/nearest.h"
-#include "base/redact.h"
+#include "guard/secrets.h"
 #include "model/catalog/provider.h"
 #include "model/scripted/scripted.h"
 #include "net/url.h"
@@ -58,10 +58,14 @@ static const char *first_of(const char *a, const char *b, const char *c) {
 
 /* --- keys */
 
-static void add_key(struct ch_target *t, struct ch_sv key) {
+/* name NULL: the key has no variable. */
+static void add_key(struct ch_target *t, const char *name, struct ch_sv key) {
     t->keys = ch_realloc(t->keys, (t->nkeys + 1) * sizeof(*t->keys));
     t->keys[t->nkeys++] = ch_strndup(key.p, key.n);
-    ch_redact_add(t->keys[t->nkeys - 1]);
+    if (name)
+        ch_secret_add(t->keys[t->nkeys - 1], "%s", name);
+    else
+        ch_secret_add(t->keys[t->nkeys - 1], "the API key for %s", t->provider);
 }
 
 /* The value of the next variable of a comma list; empty: the variable is. Blanks around a key,
@@ -84,9 +88,11 @@ bool ch_target_has_key(const struct ch_providers *ps, const char *names) {
 static void add_keys(struct ch_target *t, const struct ch_providers *ps, const char *names) {
     struct ch_sv rest = ch_sv_str(names);
     while (rest.n) {
-        struct ch_sv key = next_key(ps, &rest);
+        struct ch_sv name = rest, key = next_key(ps, &rest);
+        name = ch_sv_trim(ch_sv_split(&name, ','));
+        CH_AUTOFREE char *variable = ch_strndup(name.p, name.n);
         if (key.n)
-            add_key(t, key);
+            add_key(t, variable, key);
     }
 }
 
@@ -108,7 +114,7 @@ static int find_key(struct ch_target *t, const struct ch_providers *ps,
                       : conf && !opts->api_key_env ? conf->api_key
                                                    : NULL;
     if (key)
-        add_key(t, ch_sv_trim(ch_sv_str(key)));
+        add_key(t, NULL, ch_sv_trim(ch_sv_str(key)));
     else
         add_keys(t, ps, named);
     if (!t->nkeys && !opts->api_key_env && known)

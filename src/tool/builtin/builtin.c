@@ -271,7 +271,8 @@ const struct chela_tool_opts ch_builtin_tools[] = {
                   "\"react: one emoji, the character itself\"}},"
                   "\"required\":[\"action\"]}",
         .fn = ch_message_run, .check = ch_message_check, .effect = CHELA_EFFECT_KEYED,
-        .permission = CHELA_PERM_WRITE, .flags = CHELA_TOOL_ON_LOOP | CHELA_TOOL_ACTION,
+        .permission = CHELA_PERM_WRITE,
+        .flags = CHELA_TOOL_ON_LOOP | CHELA_TOOL_ACTION | CHELA_TOOL_SENDS,
         .resources = ch_message_uses),
     CHELA_TOOL_OPTS(
         .name = "query_database",
@@ -315,7 +316,7 @@ const struct chela_tool_opts ch_builtin_tools[] = {
                   "\"First character to return, to read on where a result was cut; default 0\"}},"
                   "\"required\":[\"url\"]}",
         .fn = ch_web_fetch_run, .check = ch_web_fetch_check, .effect = CHELA_EFFECT_READ,
-        .permission = CHELA_PERM_READ, .flags = CHELA_TOOL_ON_LOOP,
+        .permission = CHELA_PERM_READ, .flags = CHELA_TOOL_ON_LOOP | CHELA_TOOL_SENDS,
         .timeout_ms = CH_DEFAULT_WEB_MS + TO_REPORT_MS),
     CHELA_TOOL_OPTS(
         .name = "web_search",
@@ -329,7 +330,7 @@ const struct chela_tool_opts ch_builtin_tools[] = {
                   "\"Number of results; default 5\"}},"
                   "\"required\":[\"query\"]}",
         .fn = ch_web_search_run, .check = ch_web_search_check, .effect = CHELA_EFFECT_READ,
-        .permission = CHELA_PERM_READ, .flags = CHELA_TOOL_ON_LOOP,
+        .permission = CHELA_PERM_READ, .flags = CHELA_TOOL_ON_LOOP | CHELA_TOOL_SENDS,
         .timeout_ms = CH_DEFAULT_SEARCH_MS + TO_REPORT_MS),
     CHELA_TOOL_OPTS(
         .name = "send_email",
@@ -348,7 +349,8 @@ const struct chela_tool_opts ch_builtin_tools[] = {
                   "\"description\":\"Paths of files, relative to the workspace\"}},"
                   "\"required\":[\"to\",\"subject\",\"body\"]}",
         .fn = ch_send_email_run, .check = ch_send_email_check, .effect = CHELA_EFFECT_ONCE,
-        .permission = CHELA_PERM_ADMIN, .flags = CHELA_TOOL_CONFIRM, .timeout_ms = 60000),
+        .permission = CHELA_PERM_ADMIN, .flags = CHELA_TOOL_CONFIRM | CHELA_TOOL_SENDS,
+        .timeout_ms = 60000),
     CHELA_TOOL_OPTS(
         .name = "memory_search",
         .description =

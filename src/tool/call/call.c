@@ -1,6 +1,6 @@
 /* call.c -- the path of every tool call.
  *
- *       look up -> read arguments -> schema -> own rules -> hooks -> consent -> host's call?
+ *       look up -> arguments -> schema -> own rules -> hooks -> secrets -> consent -> host's call?
  *                                                                    |         |
  *              NEW ---------------- stages[] ----------------> ASKING | CLIENT -+- READY
  *               ^                                                |        |        | ch_call_run
@@ -27,6 +27,7 @@
 #include "tool/call/call_by_name.h"
 #include "tool/call/consent.h"
 #include "tool/registry/argument_validation.h"
+#include "tool/call/leaving.h"
 #include "tool/call/progress.h"
 #include "tool/call/question.h"
 #include "tool/call/retry.h"
@@ -429,6 +430,15 @@ static enum step ask_hook(chela_call *call) {
     CH_UNREACHABLE();
 }
 
+/* After the hooks, which may have changed the arguments. */
+static enum step keep_secrets(chela_call *call) {
+    CH_BUF_AUTO why = {0};
+
+    return ch_leaving_is_refused(call, &why)
+               ? call_refuse(call, "permission_denied", ch_buf_str(&why))
+               : STEP_ON;
+}
+
 /* Resources are declared when the arguments are final, before any approval. */
 static enum step name_resources(chela_call *call) {
     call->uses = (struct ch_uses){0};
@@ -455,7 +465,7 @@ static enum step recall_aftermath(chela_call *call) {
 
 static enum step (*const stages[])(chela_call *call) = {
     call_look_up, call_read_arguments, recall_aftermath, fit_schema,    own_rules,
-    ask_hook,     name_resources,      get_consent,      call_hand_over,
+    ask_hook,     keep_secrets,        name_resources,   get_consent,   call_hand_over,
 };
 
 void ch_call_prepare(chela_call *call) {

@@ -6,7 +6,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/nearest.h"
-#include "base/redact.h"
+#include "guard/secrets.h"
 #include "net/url.h"
 
 enum kind {
@@ -81,7 +81,7 @@ static void settings_expand(struct ch_database_setting *d, struct ch_sv url,
             d->unset = CH_TAKE(name);
             return;
         }
-        ch_redact_add(value);
+        ch_secret_add(value, "%s", name);
         settings_add_encoded(&out, value);
         i = (size_t)(end - url.p);
     }
@@ -97,7 +97,7 @@ static void hide_password(const char *url) {
     if (!colon)
         return;
     CH_AUTOFREE char *secret = ch_strndup(colon + 1, (size_t)(at - colon) - 1);
-    ch_redact_add(secret);
+    ch_secret_add(secret, "the password of a database");
 }
 
 static int add_database(struct ch_tool_settings *s, struct ch_sv name, struct ch_sv url,
@@ -201,7 +201,7 @@ static int settings_set_text(struct ch_tool_settings *s, const struct key *k, st
     const char *secret = k->kind == ENV && o->env ? o->env(*to, o->user) : NULL;
     if (secret && *secret) {
         *settings_text_at(s, k->value_at) = ch_strdup(secret);
-        ch_redact_add(secret);
+        ch_secret_add(secret, "%s", *to);
     }
     return 0;
 }

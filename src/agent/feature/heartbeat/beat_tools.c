@@ -231,7 +231,8 @@ int ch_beat_tools_add(chela_agent *a, struct chela_error *err) {
                             "{\"type\":\"object\",\"properties\":{\"content\":{\"type\":\"string\","
                             "\"minLength\":1},\"reply_to\":{\"type\":\"string\"}," MORE
                             "},\"required\":[\"content\"]}",
-                        .fn = send_message, .effect = CHELA_EFFECT_KEYED),
+                        .fn = send_message, .effect = CHELA_EFFECT_KEYED,
+                        .flags = CHELA_TOOL_SENDS),
         CHELA_TOOL_OPTS(.name = CH_REACT_ACTION,
                         .description = "React to a message with an emoji, instead of words.",
                         .schema =
@@ -250,7 +251,7 @@ int ch_beat_tools_add(chela_agent *a, struct chela_error *err) {
         struct chela_tool_opts t = tools[i];
         t.user = a->rt;
         t.permission = CHELA_PERM_READ;
-        t.flags = CHELA_TOOL_ON_LOOP | CHELA_TOOL_ACTION;
+        t.flags |= CHELA_TOOL_ON_LOOP | CHELA_TOOL_ACTION;
         t.timeout_ms = ACTION_MS;
         t.resources = uses_channel;
         rc = ch_function_add(&a->registry, &t, err);

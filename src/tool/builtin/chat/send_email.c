@@ -16,6 +16,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "chela/sys/mail.h"
+#include "guard/leak.h"
 #include "io/module.h"
 #include "tool/builtin/files/file.h"
 #include "tool/builtin/chat/mail_message.h"
@@ -186,6 +187,17 @@ static const char *send_email_name_of(const char *path) {
     return slash && slash[1] ? slash + 1 : path;
 }
 
+/* The arguments were looked at before the call (call/leaving.h). */
+static bool send_email_leaks(const struct job *j, size_t i) {
+    CH_BUF_AUTO name = {0};
+
+    if (!ch_leak_find(chela_call_workspace(j->call), 0, ch_buf_sv(&j->data[i]), &name))
+        return false;
+    chela_result_error(j->call, "permission_denied", "Cannot attach %s: it holds a secret, %s.",
+                       j->paths[i], ch_buf_str(&name));
+    return true;
+}
+
 /* Returns 1 if the result is set already. */
 static int read_files(struct job *j) {
     size_t left = CH_LIMIT_MAIL_BYTES;
@@ -201,7 +213,7 @@ static int read_files(struct job *j) {
                                "Cannot attach %s: all files together may have 20 MB.", j->paths[i]);
         else if (rc < 0)
             ch_call_path_missing(j->call, "attach", j->paths[i], rc);
-        if (rc < 0)
+        if (rc < 0 || send_email_leaks(j, i))
             return 1;
         left -= j->data[i].n;
         j->files[i] =
