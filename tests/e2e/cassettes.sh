@@ -36,6 +36,11 @@ check "bedrock: no key in its bytes" test "$(strings_of "$tmp/bedrock-files.json
 check "bedrock: no path of the workspace in its bytes" test "$(strings_of "$tmp/bedrock-files.jsonl" | grep -acF "$space")" = 0
 check "the workspace is a word" grep -qF '${workspace}' "$tmp/anthropic-files.jsonl"
 
+fresh hello openai
+chela run --model openai/gpt-5.6 --tools "" --base-url "$base" --record "$tmp/chat.jsonl" --output jsonl "go on"
+exits "GPT-5.6 at Chat Completions: recorded" 0
+sed "s|\"url\":\"[^\"]*/chat/completions\"|\"url\":\"https://api.openai.com/v1/chat/completions\"|" "$tmp/chat.jsonl" >"$tmp/own.jsonl"
+
 kill $server_pid
 wait $server_pid 2>/dev/null
 with_env() {
@@ -49,6 +54,9 @@ again() {
 }
 space=$tmp/elsewhere
 mkdir "$space"
+chela run --model openai/gpt-5.6 --tools "" --replay "$tmp/own.jsonl" "go on"
+exits "Chat Completions of OpenAI: replayed there, though the model would use Responses" 0
+same "Chat Completions of OpenAI: the answer" "Hello, world." "$(cat "$out")"
 for api in "${apis[@]}"; do
     for name in "${names[@]}"; do
         again "$api" "$name" --output jsonl "go on"

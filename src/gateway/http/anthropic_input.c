@@ -242,7 +242,7 @@ static int read_effort(const struct ch_json *request, enum chela_reasoning *out,
                               "output_config.effort", out, err);
     if (rc < 0)
         return rc;
-    if (ch_sv_is(type, "disabled"))
+    if (ch_sv_is(type, "disabled") || ch_sv_is(type, "between_tools"))
         *out = CHELA_REASONING_OFF;
     else if (ch_sv_is(type, "enabled"))
         *out = budget <= 4096    ? CHELA_REASONING_LOW
@@ -251,7 +251,8 @@ static int read_effort(const struct ch_json *request, enum chela_reasoning *out,
     else if (ch_sv_is(type, "adaptive") && *out == CHELA_REASONING_DEFAULT)
         *out = CHELA_REASONING_MEDIUM;
     else if (type.n && !ch_sv_is(type, "adaptive"))
-        return ch_fail(err, CHELA_EINVAL, "`thinking.type` must be enabled, disabled or adaptive");
+        return ch_fail(err, CHELA_EINVAL,
+                       "`thinking.type` must be enabled, disabled, adaptive or between_tools");
     return 0;
 }
 
