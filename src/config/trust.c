@@ -13,9 +13,9 @@
 
 /* The kinds of deciding options, as shown to people. A question lists the kinds in this
  * order: the gravest last, next to the answer. */
-static const char *const kinds[] = {"behavior",   "limit",  "model",    "file",
-                                    "schedule",   "server", "endpoint", "sandbox",
-                                    "permission", "key",    "command"};
+static const char *const kinds[] = {"prompt",  "behavior",   "limit",  "model",
+                                    "file",    "schedule",   "server", "endpoint",
+                                    "sandbox", "permission", "key",    "command"};
 
 #define HARMLESS "harmless"
 
@@ -32,7 +32,8 @@ static const struct {
     {CH_SCOPE_FILE, "approvals", "permission"},
     {CH_SCOPE_FILE, "gateway.*", "server"},
     {CH_SCOPE_FILE, "store,durability,prompts.dir,memory.*", "file"},
-    {CH_SCOPE_AGENT, "id,name,description,systemPrompt,context.rules,context.reminder", HARMLESS},
+    {CH_SCOPE_AGENT, "id,name,description", HARMLESS},
+    {CH_SCOPE_AGENT, "systemPrompt,context.rules,context.reminder", "prompt"},
     {CH_SCOPE_AGENT, "limits.sumUp", "behavior"},
     {CH_SCOPE_AGENT, "limits.*", "limit"},
     {CH_SCOPE_AGENT, "model,embedding,roles.*,compaction.model,heartbeat.opinion", "model"},

@@ -282,10 +282,18 @@ chela trust --list
 check "trust --list" grep -q "$space/chela.yaml" "$out"
 chela trust --list --json
 holds "trust --list --json" ".[0] | length == 1 and .[0].path == \"$space/chela.yaml\" and (.[0].digest | length == 64) and .[0].ts > 1000000000000"
-sed -i 's/one/two/; s/^agents/# a comment\n&/' "$space/chela.yaml"
+sed -i 's/^agents/# a comment\n&/' "$space/chela.yaml"
 chela run --model scripted/demo "go on"
-exits "another prompt and a comment do not end it" 0
-check "another prompt and a comment: no line" sh -c "! grep -q trust '$err'"
+exits "a comment does not end it" 0
+check "a comment: no line" sh -c "! grep -q trust '$err'"
+sed -i 's/one/two/' "$space/chela.yaml"
+chela run --model scripted/demo "go on"
+exits "another prompt does" 2
+check "another prompt: it was changed" grep -q '^chela: chela.yaml was changed since it was trusted' "$err"
+sed -i 's/two/one/' "$space/chela.yaml"
+chela run --model scripted/demo "go on"
+exits "the prompt as before" 0
+check "the prompt as before: no line" sh -c "! grep -q trust '$err'"
 sed -i "s|$url|$evil|" "$space/chela.yaml"
 chela run "go on"
 exits "another endpoint does" 2

@@ -244,9 +244,9 @@ const struct ch_cmd ch_cmd_trust = {
     .about =
         "Records that chela may trust chela.yaml of each DIR (default: the current directory), "
         "and prints the sensitive settings of the file: endpoints, keys, commands, the "
-        "sandbox, permissions, servers, files. The record holds the path and a digest of these "
-        "settings. An edit of one of them ends the trust; names, texts for the model, comments "
-        "and layout do not count. The record is kept in the user's state directory.\n\n"
+        "sandbox, permissions, servers, files, prompts. The record holds the path and a digest "
+        "of these settings. An edit of one of them ends the trust; names, comments and layout do "
+        "not count. The record is kept in the user's state directory.\n\n"
         "Of a chela.yaml that is not trusted, only harmless settings are used: its names, its "
         "prompts and limits below the usual ones. The user's own configuration holds for the "
         "rest. A command that depends on the rest asks at a terminal. Without a terminal it "

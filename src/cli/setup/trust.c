@@ -92,18 +92,29 @@ static bool depends(const struct ch_setup *s, const char *kind, const char *key)
 struct claims {
     const struct ch_setup *s;
     size_t n, needed;
+    bool prompts; /* the prompts of a file that was trusted before have changed */
     char *first; /* owned: key of the last needed setting, the gravest */
 };
 
 static void count_claim(const char *kind, const char *key, const char *value, void *user) {
     struct claims *c = user;
+    bool prompt = strcmp(kind, "prompt") == 0;
     (void)value;
-    c->n += strcmp(kind, "limit") != 0;
-    if (!depends(c->s, kind, key))
+    c->n += strcmp(kind, "limit") != 0 && !prompt;
+    if (prompt ? !c->prompts : !depends(c->s, kind, key))
         return;
     c->needed++;
     free(c->first);
     c->first = ch_dup(key);
+}
+
+static void find_prompt(int change, const char *kind, const char *key, const char *value,
+                        void *user) {
+    struct claims *c = user;
+    (void)change;
+    (void)key;
+    (void)value;
+    c->prompts |= strcmp(kind, "prompt") == 0;
 }
 
 struct writing {
@@ -223,6 +234,8 @@ int ch_trust_gate(struct ch_setup *s, const char *own_path, struct chela_error *
     struct claims c = {.s = s};
     char *dir = ch_trust_directory(s->env, false);
     int rc = dir ? chela_trust_check(dir, s->config, &why) : CHELA_ENOENT;
+    if (rc == CHELA_ESTATE)
+        chela_trust_compare(dir, s->config, find_prompt, &c, &(struct chela_error){0});
     free(dir);
     if (rc == CHELA_OK || s->inspect)
         return CHELA_OK;

@@ -5,6 +5,7 @@
 #include "base/error.h"
 
 #define P256_BYTES 32
+#define MEMBERS 256 /* of a header or of claims */
 #define ED25519_BYTES 32
 #define RSA_LEAST 256   /* bytes of the modulus: 2048 bits */
 #define RSA_MOST 1024
@@ -31,13 +32,32 @@ static bool jwt_decode(struct ch_arena *a, struct ch_sv text, struct ch_sv *out)
 
 /* --- tokens */
 
+/* Two members of one name: another program may read the other one. */
+static bool jwt_repeats(const struct ch_json *object) {
+    size_t i = 0;
+
+    for (CH_JSON_MEMBERS(key, value, object)) {
+        size_t k = 0;
+        (void)value;
+        for (CH_JSON_MEMBERS(before, of, object)) {
+            (void)of;
+            if (k++ == i)
+                break;
+            if (ch_sv_eq(ch_json_str(before), ch_json_str(key)))
+                return true;
+        }
+        i++;
+    }
+    return false;
+}
+
 static int jwt_object(struct ch_arena *a, struct ch_sv part, const struct ch_json **out) {
     struct ch_sv text;
 
     *out = NULL;
     return jwt_decode(a, part, &text) &&
                    ch_json_parse(a, text, CH_JSON_STRICT, out, NULL, NULL) == 0 &&
-                   ch_json_is(*out, CH_JSON_OBJECT)
+                   ch_json_is(*out, CH_JSON_OBJECT) && (*out)->n <= MEMBERS && !jwt_repeats(*out)
                ? 0
                : CHELA_EPARSE;
 }
@@ -136,8 +156,9 @@ static bool rsa_key(struct ch_arena *a, const struct ch_json *v, struct ch_buf *
         return false;
     n = skip_zeros(n);
     e = skip_zeros(e);
-    if (n.n < RSA_LEAST || n.n > RSA_MOST || !e.n || e.n > RSA_EXPONENT)
-        return false;
+    bool odd = e.n && e.p[e.n - 1] & 1, one = e.n == 1 && e.p[0] == 1;
+    if (n.n < RSA_LEAST || n.n > RSA_MOST || !odd || one || e.n > RSA_EXPONENT)
+        return false; /* with the exponent 1 everybody can sign */
     ch_buf_addc(&bits, 0);
     der_two_integers(&bits, n, e);
     ch_buf_add(&both, id, sizeof(id) - 1);
@@ -160,12 +181,37 @@ static bool p256_key(struct ch_arena *a, const struct ch_json *v, struct ch_buf 
     return true;
 }
 
+/* The y of points of order 1, 2, 4 and 8, also not reduced: a signature that holds for any text is
+ * easily found for such a key. The last bit is the sign of x. */
+static bool ed25519_is_small(struct ch_sv x) {
+    static const unsigned char eighth[2][ED25519_BYTES] = {
+        {0x26, 0xe8, 0x95, 0x8f, 0xc2, 0xb2, 0x27, 0xb0, 0x45, 0xc3, 0xf4,
+         0x89, 0xf2, 0xef, 0x98, 0xf0, 0xd5, 0xdf, 0xac, 0x05, 0xd3, 0xc6,
+         0x33, 0x39, 0xb1, 0x38, 0x02, 0x88, 0x6d, 0x53, 0xfc, 0x05},
+        {0xc7, 0x17, 0x6a, 0x70, 0x3d, 0x4d, 0xd8, 0x4f, 0xba, 0x3c, 0x0b,
+         0x76, 0x0d, 0x10, 0x67, 0x0f, 0x2a, 0x20, 0x53, 0xfa, 0x2c, 0x39,
+         0xcc, 0xc6, 0x4e, 0xc7, 0xfd, 0x77, 0x92, 0xac, 0x03, 0x7a}};
+    unsigned char y[ED25519_BYTES];
+    bool zeros = true, ones = true;
+
+    memcpy(y, x.p, sizeof(y));
+    y[ED25519_BYTES - 1] &= 0x7f;
+    for (size_t i = 0; i < CH_LEN(eighth); i++)
+        if (memcmp(y, eighth[i], sizeof(y)) == 0)
+            return true;
+    for (size_t i = 1; i < ED25519_BYTES; i++) {
+        zeros &= y[i] == 0;
+        ones &= y[i] == (i == ED25519_BYTES - 1 ? 0x7f : 0xff);
+    }
+    return (zeros && y[0] <= 1) || (ones && y[0] >= 0xec); /* 0, 1; -1, and 0 and 1 plus p */
+}
+
 static bool ed25519_key(struct ch_arena *a, const struct ch_json *v, struct ch_buf *out) {
     static const char start[] = "\x30\x2a\x30\x05\x06\x03\x2b\x65\x70\x03\x21\x00";
     struct ch_sv x;
 
     if (!ch_sv_is(ch_json_get_str(v, "crv"), "Ed25519") || !key_part(a, v, "x", &x) ||
-        x.n != ED25519_BYTES)
+        x.n != ED25519_BYTES || ed25519_is_small(x))
         return false;
     ch_buf_add(out, start, sizeof(start) - 1);
     ch_buf_add_sv(out, x);

@@ -49,10 +49,8 @@ static void test_harmless_edits(void **state) {
     static const char *const cases[][2] = {
         {PROVIDER, "# a comment\n" PROVIDER},
         {PROVIDER, "providers:\n  p:\n    baseUrl: http://a/v1\n    api: openai\n"},
-        {"agents: { defaults: { systemPrompt: a } }", "agents: { defaults: { systemPrompt: b } }"},
         {"agents: { list: [{ id: a, name: x }] }", "agents: { list: [{ id: a, name: y }] }"},
         {"agents: { list: [{ id: a }] }", "agents: { list: [{ id: a, description: y }] }"},
-        {"", "agents: { defaults: { context: { rules: [be kind] } } }"},
         {"", "sandbox: {}"},
         {"tools: { custom: [] }", ""},
     };
@@ -67,6 +65,9 @@ static void test_deciding_edits(void **state) {
         {PROVIDER, "providers: { p: { api: openai, baseUrl: \"http://b/v1\" } }"},
         {PROVIDER, "providers: { q: { api: openai, baseUrl: \"http://a/v1\" } }"},
         {PROVIDER, PROVIDER "sandbox: { mode: off }"},
+        {"agents: { defaults: { systemPrompt: a } }", "agents: { defaults: { systemPrompt: b } }"},
+        {"", "agents: { defaults: { context: { rules: [be kind] } } }"},
+        {"", "agents: { defaults: { context: { reminder: be kind } } }"},
         {"", "sandbox: { protect: [] }"},
         {"sandbox: { writable: [/a, /b] }", "sandbox: { writable: [\"/a, /b\"] }"},
         {TOOL("[a, \"b, c\"]"), TOOL("[a, b, c]")},
@@ -135,9 +136,9 @@ static void test_claims(void **state) {
     (void)state;
     chela_config_claims(cfg, keep_claim, &got);
     assert_null(strstr(ch_buf_str(&got), "secret"));
-    assert_null(strstr(ch_buf_str(&got), "systemPrompt"));
     const char *last = ch_buf_str(&got);
     static const char *const lines[] = {
+        "prompt agents.defaults.systemPrompt: p\n",
         "limit agents.defaults.limits.maxTurns: 5\n",
         "model agents.defaults.model: a/b\n",
         "file store: postgres://u:***@h/d (sha256 ",
@@ -266,8 +267,7 @@ static void *member_base(struct world *w, enum ch_scope scope) {
 
 /* Every option decides but those that do no harm: a new one, too. */
 static void test_the_table(void **state) {
-    static const char *const harmless[] = {"name",          "description",      "systemPrompt",
-                                           "context.rules", "context.reminder", "prompts.pin",
+    static const char *const harmless[] = {"name", "description", "prompts.pin",
                                            "prompts.rollout"};
     unsigned char empty[CH_SHA256_SIZE], set[CH_SHA256_SIZE];
     struct world w;

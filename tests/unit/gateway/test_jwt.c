@@ -194,6 +194,11 @@ static void test_malformed(void **state) {
     for (size_t i = 0; i < CH_LEN(headers); i++)
         if (read_parts(headers[i], "{}", "AAAA") != CHELA_EPARSE)
             fail_msg("%s", headers[i]);
+    assert_int_equal(read_parts("{\"alg\":\"RS256\"}", "{\"sub\":\"a\",\"exp\":1}", "AAAA"), 0);
+    assert_int_equal(read_parts("{\"alg\":\"RS256\"}", "{\"sub\":1,\"exp\":1,\"sub\":2}", "AAAA"),
+                     CHELA_EPARSE);
+    assert_int_equal(read_parts("{\"alg\":\"none\",\"alg\":\"RS256\"}", "{}", "AAAA"),
+                     CHELA_EPARSE);
     assert_int_equal(read_parts("{\"alg\":\"RS256\"}", "[]", "AAAA"), CHELA_EPARSE);
     assert_int_equal(read_parts("{\"alg\":\"RS256\"}", "{\"a\":\xff}", "AAAA"), CHELA_EPARSE);
     assert_int_equal(read_parts("{\"alg\":\"RS256\"}", "{}", "AA AA"), CHELA_EPARSE);
@@ -216,6 +221,11 @@ static size_t count_keys(const char *set) {
 #define X32 "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 #define EC(more) "{\"kty\":\"EC\",\"crv\":\"P-256\",\"x\":\"" X32 "\",\"y\":\"" X32 "\"" more "}"
 
+#define ED(x) "{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"x\":\"" x "\"}"
+#define X64 X32 X32
+#define X342 X64 X64 X64 X64 /* digits */
+#define RSA_EXP(e) "{\"kty\":\"RSA\",\"n\":\"__" X342 "\",\"e\":\"" e "\"}"
+
 static void test_key_sets(void **state) {
     static const char *const left_out[] = {
         "1", "null", "{}", "[]", "{\"kty\":\"oct\",\"k\":\"AAAA\",\"alg\":\"HS256\"}",
@@ -225,7 +235,15 @@ static void test_key_sets(void **state) {
         "{\"kty\":\"OKP\",\"crv\":\"X25519\",\"x\":\"" X32 "\"}",
         "{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"x\":\"*\"}", EC(",\"use\":\"enc\""),
         EC(",\"alg\":\"ES384\""), EC(",\"key_ops\":[\"sign\"]"), EC(",\"key_ops\":\"verify\""),
-        EC(",\"use\":1"), KEY_SMALL};
+        EC(",\"use\":1"), KEY_SMALL, ED(X32), ED("AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"),
+        ED("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAIA"),
+        ED("7P_______________________________________38"),
+        ED("7f_______________________________________38"),
+        ED("7v________________________________________8"),
+        ED("JuiVj8KyJ7BFw_SJ8u-Y8NXfrAXTxjM5sTgCiG1T_AU"),
+        ED("JuiVj8KyJ7BFw_SJ8u-Y8NXfrAXTxjM5sTgCiG1T_IU"),
+        ED("xxdqcD1N2E-6PAt2DRBnDyogU_osOczGTsf9d5KsA3o"), RSA_EXP("AQ"), RSA_EXP("Ag"),
+        RSA_EXP("AAE")};
     static const char *const bad[] = {"", "[]", "{", "{}", "{\"keys\":{}}", "{\"keys\":[}"};
     CH_BUF_AUTO many = {0};
 
@@ -242,6 +260,8 @@ static void test_key_sets(void **state) {
             fail_msg("%s", bad[i]);
         ch_jwks_release(&keys);
     }
+    assert_int_equal(count_keys(SET(RSA_EXP("AQAB"))), 1);
+    assert_int_equal(count_keys(SET(ED("2BERERERERERERERERERERERERERERERERERERERERE"))), 1);
     assert_int_equal(count_keys(SET(EC(",\"use\":\"sig\",\"alg\":\"ES256\""))), 1);
     assert_int_equal(count_keys(SET(EC(",\"key_ops\":[\"verify\"]"))), 1);
     ch_buf_add_str(&many, "{\"keys\":[" EC(""));
