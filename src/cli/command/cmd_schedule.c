@@ -54,7 +54,7 @@ static const struct ch_opt add_opts[] = {
      "all"},
     {"quiet-hours", 0, CH_OPT_TEXT, AT(quiet_hours), "HH:MM-HH:MM", 0, 0, "Schedule",
      "hours in which the schedule is never due"},
-    {"max-runs-per-day", 0, CH_OPT_INT, AT(max_runs), "N", 1, 100000, "Limits",
+    {"max-runs-per-day", 0, CH_OPT_INT, AT(max_runs), "N", 0, 100000, "Limits",
      "runs in a day; further times are skipped"},
     {"cost-budget", 0, CH_OPT_REAL, AT(cost_budget), "USD", 0, 1e6, "Limits",
      "cost of each run, within the agent's limit"},
