@@ -36,13 +36,22 @@ struct ch_view_step *ch_view_find(const struct ch_box_view *view, const char *ds
     return NULL;
 }
 
+static struct ch_view_step *view_find_text(const struct ch_box_view *view, const char *dst) {
+    for (size_t i = 0; i < view->n; i++)
+        if (view->steps[i].kind == CH_STEP_TEXT && strcmp(view->steps[i].dst, dst) == 0)
+            return &view->steps[i];
+    return NULL;
+}
+
 void ch_view_add(struct ch_box_view *view, enum ch_step_kind kind, const char *src,
                  const char *dst) {
-    struct ch_view_step *old =
-        kind == CH_STEP_RO || kind == CH_STEP_RW ? ch_view_find(view, dst) : NULL;
+    struct ch_view_step *old = kind == CH_STEP_RO || kind == CH_STEP_RW ? ch_view_find(view, dst)
+                               : kind == CH_STEP_TEXT ? view_find_text(view, dst)
+                                                      : NULL;
 
     if (old) {
         old->kind = kind;
+        old->src = kind == CH_STEP_TEXT ? src : old->src;
         return;
     }
     CH_GROW(view->steps, view->n, view->cap, 64);

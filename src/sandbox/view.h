@@ -33,7 +33,8 @@ struct ch_box_view {
 };
 
 /* Add a step. A second RO or RW step for the same dst changes the first:
- * another mount would uncover the mounts below. */
+ * another mount would uncover the mounts below. So does a second TEXT step: the file below has no
+ * name any more, and nothing can be mounted on such a file. */
 void ch_view_add(struct ch_box_view *view, enum ch_step_kind kind, const char *src,
                  const char *dst);
 

@@ -54,6 +54,14 @@ check "sandbox.writable: a path" test -e "$tmp/outside/new"
 check "sandbox.writable: the workspace" test -e "$space/here"
 rm -f "$space/here" "$tmp/outside/new"
 
+# --- a store in the workspace is hidden, and named twice: by the file and by the runtime
+printf 'rules:\n  - { when: { after: none }, call: { tool: exec, args: { command: "cat chela.db; echo ran" } } }\n  - { say: "seen: {{result}}" }\n' >"$space/store-rules.yaml"
+echo 'store: sqlite:./chela.db' >"$space/store.yaml"
+chela run --config store.yaml --model scripted/store-rules.yaml --approve auto go
+exits "a store in the workspace" 0
+check "a store in the workspace: commands run, and read nothing of it" sh -c "grep -qx ran '$out' && ! grep -q SQLite '$out'"
+rm -f "$space"/store-rules.yaml "$space"/store.yaml "$space"/chela.db*
+
 # --- the file that says all this is not for the agent to change
 before=$(cat "$space/agent.yaml")
 call 'echo "sandbox: { mode: off }" > agent.yaml; rm -f agent.yaml; mv agent.yaml x' --config agent.yaml
