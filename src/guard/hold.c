@@ -259,8 +259,15 @@ static void judge_reference(struct holder *h, int dir, const char *path, const c
     hold_of_git(h, dir, path, name, "it names a directory that is not a repository here");
 }
 
-/* parts: a bit for each file of `ch_repository_parts` */
-static void judge_directory(struct holder *h, const char *path, unsigned parts) {
+/* In a repository that was there, no program of Git makes this file: it puts another repository in
+ * place of this one. */
+static void judge_new_reference(struct holder *h, int dir, const char *path, const char *name) {
+    if (repositories_there(dir, name))
+        hold_of_git(h, dir, path, name, "it names another repository");
+}
+
+/* parts: a bit for each of ch_repository_parts; fixed: these are new in a known repository */
+static void judge_directory(struct holder *h, const char *path, unsigned parts, bool fixed) {
     int dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
     if (dir < 0)
@@ -269,7 +276,7 @@ static void judge_directory(struct holder *h, const char *path, unsigned parts) 
         if (!(parts >> i & 1))
             continue;
         else if (strcmp(ch_repository_parts[i], "commondir") == 0)
-            judge_reference(h, dir, path, ch_repository_parts[i]);
+            (fixed ? judge_new_reference : judge_reference)(h, dir, path, ch_repository_parts[i]);
         else if (strcmp(ch_repository_parts[i], "hooks") == 0)
             judge_hooks(h, dir, path);
         else
@@ -372,7 +379,7 @@ static void judge_repository(struct holder *h, const char *path, const struct ti
         return;
     h->since = (known && !fixed) || before->unknown ? since : NULL;
     if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode))
-        judge_directory(h, path, fixed ? lacked : ~0u);
+        judge_directory(h, path, fixed ? lacked : ~0u, fixed);
     else
         judge_file(h, path);
 }

@@ -57,30 +57,51 @@ static bool is_decided(const struct closing *c, const char *path) {
            is_in_list(&box->writable, path) || is_in_list(&box->readable, path);
 }
 
-static void look_below(struct closing *c, int at, const char *name, const char *path,
-                       unsigned depth);
+static bool is_above(const char *dir, const char *path) {
+    size_t n = strlen(dir);
 
-/* Others need permission to read a file, and to search a directory. */
+    return path && strncmp(path, dir, n) == 0 && path[n] == '/';
+}
+
+/* True if the directory holds one that the operator opened: it cannot be closed as a whole. */
+static bool holds_opened(const struct closing *c, const char *path) {
+    const struct ch_box *box = c->box;
+    bool holds = is_above(path, box->workspace);
+
+    for (size_t i = 0; i < box->writable.n; i++)
+        holds |= is_above(path, box->writable.p[i]);
+    for (size_t i = 0; i < box->readable.n; i++)
+        holds |= is_above(path, box->readable.p[i]);
+    return holds;
+}
+
+static void look_below(struct closing *c, int at, const char *name, const char *path,
+                       unsigned depth, bool all);
+
+/* Others need permission to read a file, and to search a directory. all: the directory above is
+ * closed, and so is this entry. */
 static void look_at(struct closing *c, int dir, const char *above, const char *name,
-                    unsigned depth) {
+                    unsigned depth, bool all) {
     struct stat st;
 
     if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return;
-    bool open = st.st_mode & (S_ISDIR(st.st_mode) ? S_IXOTH : S_IROTH);
+    bool open = !all && st.st_mode & (S_ISDIR(st.st_mode) ? S_IXOTH : S_IROTH);
     if (open && !S_ISDIR(st.st_mode))
         return;
     const char *path = ch_text("%s/%s", above, name);
     if (is_decided(c, path))
         return;
-    if (!open || (c->left == 0 && c->sure))
+    if (S_ISDIR(st.st_mode) && holds_opened(c, path))
+        look_below(c, dir, name, path, depth + 1, !open);
+    else if (!open || (c->left == 0 && c->sure))
         close_path(c->out, path);
     else if (c->left && depth < c->levels)
-        look_below(c, dir, name, path, depth + 1);
+        look_below(c, dir, name, path, depth + 1, false);
 }
 
 static void look_below(struct closing *c, int at, const char *name, const char *path,
-                       unsigned depth) {
+                       unsigned depth, bool all) {
     int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
     size_t before = c->out->n;
@@ -90,13 +111,13 @@ static void look_below(struct closing *c, int at, const char *name, const char *
             ch_entry_type(fd, e) == DT_LNK)
             continue;
         c->left -= c->left > 0;
-        look_at(c, fd, path, e->d_name, depth);
+        look_at(c, fd, path, e->d_name, depth, all);
     }
     if (d)
         closedir(d);
     else if (fd >= 0)
         close(fd);
-    if (c->out->n - before > MOST_CLOSED && depth > 0) {
+    if (c->out->n - before > MOST_CLOSED && depth > 0 && !holds_opened(c, path)) {
         c->out->n = before;
         close_path(c->out, path);
     }
@@ -107,18 +128,39 @@ void ch_closed_below(struct ch_paths *out, const struct ch_box *box, const char 
     struct closing c = {box, out, levels, MOST_ENTRIES, sure};
 
     if (!is_decided(&c, path))
-        look_below(&c, AT_FDCWD, path, path, 0);
+        look_below(&c, AT_FDCWD, path, path, 0, false);
 }
 
-struct ch_paths ch_closed_paths(const struct ch_box *box) {
+/* The paths without links, with which those that are found are compared. */
+static struct ch_paths real_paths(const struct ch_paths *paths) {
+    struct ch_paths real = {.p = ch_alloc((paths->n + 1) * sizeof(*real.p)), .n = paths->n};
+
+    for (size_t i = 0; i < paths->n; i++) {
+        const char *path = ch_real_path(paths->p[i]);
+        real.p[i] = path ? path : paths->p[i];
+    }
+    return real;
+}
+
+struct ch_paths ch_closed_paths(const struct ch_box *given) {
+    struct ch_box box = {.workspace = given->workspace,
+                         .readable = real_paths(&given->readable),
+                         .writable = real_paths(&given->writable)};
     struct ch_paths out = {0};
 
-    for (size_t i = 0; i < CH_LEN(secrets); i++)
-        close_path(&out, secrets[i]);
-    if (geteuid() != 0)
-        return out;
-    ch_closed_below(&out, box, "/etc", 64, true);
-    ch_closed_below(&out, box, "/usr/local/etc", 64, true);
-    ch_closed_below(&out, box, "/opt", 3, false);
+    for (size_t i = 0; i < CH_LEN(secrets); i++) {
+        struct closing c = {&box, &out, 64, MOST_ENTRIES, true};
+        if (holds_opened(&c, secrets[i]))
+            look_below(&c, AT_FDCWD, secrets[i], secrets[i], 0, true);
+        else
+            close_path(&out, secrets[i]);
+    }
+    if (geteuid() == 0) {
+        ch_closed_below(&out, &box, "/etc", 64, true);
+        ch_closed_below(&out, &box, "/usr/local/etc", 64, true);
+        ch_closed_below(&out, &box, "/opt", 3, false);
+    }
+    ch_free(box.readable.p);
+    ch_free(box.writable.p);
     return out;
 }

@@ -260,6 +260,7 @@ static void test_parts(void **state) {
         {"ln -s ../x r/hooks", "hooks "},
         {"mkdir r/hooks; echo x > r/hooks/pre-push.sample", ""},
         {"echo ../x > r/commondir", "commondir "},
+        {"mkdir -p o/objects o/refs; cp r/HEAD o; echo ../o > r/commondir", "commondir "},
         {"printf '[core]\\n fsmonitor=x\\n' > r/config.worktree", "config.worktree "},
         {"printf '[user]\\n name=x\\n' > r/config.worktree", ""},
     };
@@ -273,7 +274,7 @@ static void test_parts(void **state) {
         run(cases[i].command);
         assert_string_equal(look_after(&l), cases[i].held);
         assert_string_equal(got("r/config"), "[core]\n pager=mine\n"); /* as a person wrote it */
-        run("rm -rf r");
+        run("rm -rf r o");
         ch_arena_release(&l.arena);
     }
 }

@@ -302,6 +302,17 @@ static void test_closed(void **state) {
     assert_int_equal(closed.n, 5); /* neither the link nor each of many */
     ch_free(closed.p);
     closed = (struct ch_paths){0};
+    box.workspace = in_dir("secret/app/ws"); /* in a closed directory */
+    make_dir("secret/app");
+    make_dir("secret/app/ws");
+    make_file("secret/app/key");
+    make_file("secret/app/ws/file");
+    ch_closed_below(&closed, &box, dir, 64, true);
+    assert_true(is_closed(&closed, "secret/public") && is_closed(&closed, "secret/app/key"));
+    assert_false(is_closed(&closed, "secret") || is_closed(&closed, "secret/app") ||
+                 is_closed(&closed, "secret/app/ws") || is_closed(&closed, "secret/app/ws/file"));
+    ch_free(closed.p);
+    closed = (struct ch_paths){0};
     ch_closed_below(&closed, &box, dir, 1, false); /* not as deep */
     assert_false(is_closed(&closed, "d/e/f/key"));
     ch_free(closed.p);
