@@ -177,7 +177,7 @@ man: $(BUILD)/chela ## write docs/chela.1, reference.md, limits.md and api.md fr
 	$< help --man > docs/chela.1 && $< help --reference > docs/reference.md && scripts/limits > docs/limits.md && tools/api_reference > docs/api.md
 
 $(BUILD)/tests/sweep/test_callback_sweep: LDFLAGS += -rdynamic
-$(BUILD)/tests/sweep/test_callback_sweep: | $(BUILD)/libchela.so $(MODULE_SOS)
+$(BUILD)/tests/sweep/test_callback_sweep $(BUILD)/tests/sweep/test_misuse: | $(BUILD)/libchela.so $(MODULE_SOS)
 $(WHOLE): $(BUILD)/%: $(BUILD)/obj/%.o $(SUPPORT) $(INTERNAL)
 	$(linked)
 # The simulator: the library over simulated threads, clocks, stores and networks.

@@ -15,7 +15,8 @@
  *
  * - Text is UTF-8 and ends with a NUL byte, unless a length is passed with the text.
  * - A pointer argument must not be NULL unless the comment allows NULL. `err` may always be
- *   NULL.
+ *   NULL. A function that gets NULL in place of an object (a runtime, an agent, ...) does
+ *   nothing and returns CHELA_EINVAL, NULL or 0.
  * - If a function that creates an object or a text through a parameter (`out`) fails, the
  *   parameter is NULL afterwards.
  * - An option struct begins with `size`, and its macro sets the size: CHELA_AGENT_OPTS,
@@ -32,6 +33,8 @@
  *   "Copied": the caller may change or free the argument after the call.
  * - Threads. "loop": only the loop thread may call the function. The loop thread is the
  *   thread that created the runtime or, in a host's loop, the thread that runs the loop.
+ *   A call from another thread does nothing and returns CHELA_ESTATE, NULL or 0. *err, or the
+ *   log if the function has no err, names the function.
  *   "any": every thread may call the function. "any, one at a time": every thread, but two
  *   threads must not use the same object at once.
  * - Callbacks. "yes": the function may be called from inside a callback. "no": the function

@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/opts.h"
+#include "io/loop_entry.h"
 
 /* --- versions --------------------------------------------------------------------------- */
 
@@ -155,8 +156,9 @@ static bool on_line(struct ch_sv line, void *user) {
 
 int chela_acp_new(chela_runtime *rt, const struct chela_acp_opts *opts, chela_acp **out,
                   struct chela_error *err) {
-    struct chela_acp_opts host;
     *out = NULL;
+    CH_ENTER(rt, rt->loop, err);
+    struct chela_acp_opts host;
     int rc = CH_OPTS_NEED(chela_acp_opts, &host, opts, err);
     if (rc < 0)
         return rc;
@@ -181,6 +183,7 @@ int chela_acp_new(chela_runtime *rt, const struct chela_acp_opts *opts, chela_ac
 }
 
 int chela_acp_feed(chela_acp *acp, const char *p, size_t n, struct chela_error *err) {
+    CH_ENTER(acp, acp->rt->loop, err);
     if (acp->inside)
         return ch_fail(err, CHELA_EBUSY, "chela_acp_feed: called from a function of its options");
     acp->inside++;
@@ -190,6 +193,7 @@ int chela_acp_feed(chela_acp *acp, const char *p, size_t n, struct chela_error *
 }
 
 int chela_acp_busy(const chela_acp *acp) {
+    CH_ENTER_OR(acp, acp->rt->loop, NULL, 0);
     for (CH_LIST_EACH(k, &acp->sessions)) {
         const struct ch_acp_session *s = CH_CONTAINER(k, struct ch_acp_session, link);
         if (s->run || s->opening)
@@ -199,6 +203,7 @@ int chela_acp_busy(const chela_acp *acp) {
 }
 
 void chela_acp_close(chela_acp *acp) {
+    CH_ENTER_OR(acp, acp->rt->loop, NULL, );
     if (!acp || acp->inside)
         return;
     for (struct ch_acp_session *s;

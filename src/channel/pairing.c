@@ -10,6 +10,7 @@
 
 #include <sys/random.h>
 
+#include "base/entry.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "json/writer.h"
@@ -88,6 +89,7 @@ static int list_one(const struct chela_store_item *i, void *user) {
 
 int chela_pairing_list(chela_store *store, chela_pairing_fn *fn, void *user,
                        struct chela_error *err) {
+    CH_NEEDS(store, err);
     struct listing l = {fn, user, ch_store_now()};
     int rc = chela_store_items(store, CHELA_STORE_NOTES, list_one, &l, err);
     return rc > 0 ? 0 : rc;
@@ -141,11 +143,13 @@ int ch_pairing_approve(chela_store *store, const char *channel, const char *code
 
 int chela_pairing_approve(chela_store *store, const char *code, chela_pairing_fn *fn, void *user,
                           struct chela_error *err) {
+    CH_NEEDS(store, err);
     return ch_pairing_approve(store, NULL, code, fn, user, err);
 }
 
 int chela_pairing_remove(chela_store *store, const char *channel, const char *sender,
                          struct chela_error *err) {
+    CH_NEEDS(store, err);
     struct chela_error why = {0};
     struct chela_pairing p = {.channel = channel, .sender = sender};
     CH_BUF_AUTO id = {0};

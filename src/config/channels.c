@@ -1,6 +1,7 @@
 /* channels.c -- the options of channels, which the channels declare themselves.
  *
  * A secret NAME becomes the options NAMEEnv and NAMEFile; NAME itself is refused. */
+#include "base/entry.h"
 #include "channel/channels.h"
 #include "base/choice.h"
 #include "base/error.h"
@@ -206,6 +207,7 @@ static void describe(const chela_config *cfg, const struct ch_conf_channel *c,
 
 int chela_config_channel(const chela_config *cfg, size_t i, struct chela_channel_opts *out,
                          struct chela_channel_env *env, struct chela_error *err) {
+    CH_NEEDS(cfg, err);
     const struct ch_conf_channel *list = cfg->conf.channels.items;
     struct chela_channel_opts o;
     struct chela_channel_env own;
@@ -270,6 +272,7 @@ static int read_secrets(const chela_config *cfg, const struct ch_conf_channel *c
 
 int chela_config_channel_secrets(const chela_config *cfg, struct chela_channel_opts *channel,
                                  struct chela_error *err) {
+    CH_NEEDS(cfg, err);
     const struct ch_conf_channel *list = cfg->conf.channels.items;
     struct chela_channel_opts own;
     int rc = CH_OPTS_NEED(chela_channel_opts, &own, channel, err);

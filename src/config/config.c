@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent/api/agent.h"
+#include "agent/handle/agent.h"
 #include "agent/handle/agent_options.h"
 #include "base/choice.h"
 #include "base/error.h"
@@ -18,6 +19,7 @@
 #include "base/opts.h"
 #include "config/conf.h"
 #include "config/mcp_file.h"
+#include "io/loop_entry.h"
 
 /* Absolute, because programs of the configuration run in other directories. */
 static char *directory_of(const char *file) {
@@ -116,6 +118,8 @@ static int add_models(const chela_config *cfg, const struct ch_conf_provider *p,
 }
 
 int chela_config_apply(const chela_config *cfg, chela_runtime *rt, struct chela_error *err) {
+    CH_NEEDS(cfg, err);
+    CH_ENTER(rt, rt->loop, err);
     const struct ch_conf_provider *providers = cfg->conf.providers.items;
     struct chela_error why = {0};
     if (!err)
@@ -474,6 +478,7 @@ static int check_calls(const chela_config *cfg, const struct ch_conf_agent *a,
 
 int chela_config_agent(const chela_config *cfg, const char *id, struct chela_agent_opts *opts,
                        struct chela_error *err) {
+    CH_NEEDS(cfg, err);
     const struct ch_conf_agent *agent;
     int rc = find_agent(cfg, id, &agent, err);
     if (rc == 0)
@@ -512,24 +517,28 @@ static const char *nth(const char *const *list, size_t i) {
 }
 
 const char *chela_config_calls(const chela_config *cfg, const char *id, size_t i) {
+    CH_NEEDS_OR(cfg, NULL, NULL);
     const struct ch_conf_agent *a;
     bool known = find_agent(cfg, id, &a, NULL) == 0;
     return known ? nth(EITHER(a, &cfg->conf.defaults, calls), i) : NULL;
 }
 
 const char *chela_config_takers(const chela_config *cfg, const char *id, size_t i) {
+    CH_NEEDS_OR(cfg, NULL, NULL);
     const struct ch_conf_agent *a;
     bool known = find_agent(cfg, id, &a, NULL) == 0;
     return known ? nth(EITHER(a, &cfg->conf.defaults, takers), i) : NULL;
 }
 
 const char *chela_config_agent_id(const chela_config *cfg, size_t i) {
+    CH_NEEDS_OR(cfg, NULL, NULL);
     const struct ch_conf_agent *list = cfg->conf.agents.items;
     return i < cfg->conf.agents.n ? list[i].item.name : NULL;
 }
 
 int chela_config_hook(const chela_config *cfg, size_t i, struct chela_gateway_hook *out,
                       const char **secret_env, struct chela_error *err) {
+    CH_NEEDS(cfg, err);
     const struct ch_conf_list *hooks = &cfg->conf.gateway.hooks;
     const struct ch_conf_hook *h = (const struct ch_conf_hook *)hooks->items + i;
     if (i >= hooks->n)
@@ -559,6 +568,7 @@ static const struct chela_budget *const *budgets_of(const chela_config *cfg) {
 
 int chela_config_gateway(const chela_config *cfg, struct chela_gateway_opts *opts,
                          const char **token_env, int64_t *drain_ms, struct chela_error *err) {
+    CH_NEEDS(cfg, err);
     const struct ch_conf_gateway *g = &cfg->conf.gateway;
     struct chela_gateway_opts own, *o = &own;
     int rc = CH_OPTS_NEED(chela_gateway_opts, &own, opts, err);
@@ -589,6 +599,7 @@ int chela_config_gateway(const chela_config *cfg, struct chela_gateway_opts *opt
 
 int chela_config_telemetry(const chela_config *cfg, struct chela_telemetry_opts *opts,
                            struct chela_error *err) {
+    CH_NEEDS(cfg, err);
     const struct ch_conf_telemetry *t = &cfg->conf.telemetry;
     struct chela_telemetry_opts own, *o = &own;
     int rc = CH_OPTS_NEED(chela_telemetry_opts, &own, opts, err);
@@ -602,6 +613,8 @@ int chela_config_telemetry(const chela_config *cfg, struct chela_telemetry_opts 
 }
 
 int chela_config_token(const chela_config *cfg, const char **out, struct chela_error *err) {
+    *out = NULL;
+    CH_NEEDS(cfg, err);
     const char *file = cfg->conf.gateway.token_file;
     CH_BUF_AUTO token = {0};
     int rc = file ? ch_conf_read_key(cfg, file, &token, err) : 0;
@@ -610,10 +623,12 @@ int chela_config_token(const chela_config *cfg, const char **out, struct chela_e
 }
 
 const char *chela_config_store(const chela_config *cfg) {
+    CH_NEEDS_OR(cfg, NULL, NULL);
     return ch_conf_store(cfg, cfg->conf.store);
 }
 
 enum chela_durability chela_config_durability(const chela_config *cfg) {
+    CH_NEEDS_OR(cfg, NULL, 0);
     return CHOICE(DURABILITY, cfg->conf.durability);
 }
 
@@ -647,11 +662,17 @@ static int config_add_tool(const struct ch_conf_tool *t, const char *deny, chela
 
 int chela_config_tools(const chela_config *cfg, const char *id, chela_agent *agent,
                        struct chela_error *err) {
+    CH_NEEDS(cfg, err);
+    if (agent)
+        CH_ENTER(agent, agent->rt->loop, err);
     const struct ch_conf_agent *a;
     struct chela_error why = {0};
     if (!err)
         err = &why;
     int rc = find_agent(cfg, id, &a, err);
+    if (rc < 0)
+        return rc;
+    CH_NEEDS(agent, err);
     const struct ch_conf_tool *tools = cfg->conf.tools.items;
     for (size_t i = 0; rc == 0 && i < cfg->conf.tools.n; i++)
         rc = config_blame(cfg, &tools[i].item,

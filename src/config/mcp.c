@@ -8,6 +8,7 @@
 #include "chela/mcp.h"
 #include "config/conf.h"
 #include "guard/secrets.h"
+#include "io/loop_entry.h"
 
 /* "NAME: value" of the file as "NAME=value". */
 static const char *const *mcp_env(struct ch_arena *a, const char *const *lines) {
@@ -94,6 +95,8 @@ static int mcp_add(const chela_config *cfg, const struct ch_conf_mcp *s, chela_r
 
 int chela_config_mcp(const chela_config *cfg, chela_runtime *rt, const char *state_dir,
                      enum chela_sandbox_mode mode, struct chela_error *err) {
+    CH_NEEDS(cfg, err);
+    CH_ENTER(rt, rt->loop, err);
     const struct ch_conf_mcp *servers = cfg->conf.mcp.items;
     struct chela_error why = {0};
 
@@ -110,6 +113,7 @@ int chela_config_mcp(const chela_config *cfg, chela_runtime *rt, const char *sta
 }
 
 const char *chela_config_mcp_name(const chela_config *cfg, size_t i) {
+    CH_NEEDS_OR(cfg, NULL, NULL);
     const struct ch_conf_mcp *servers = cfg->conf.mcp.items;
 
     for (size_t k = 0; k < cfg->conf.mcp.n; k++)

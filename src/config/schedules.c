@@ -1,6 +1,7 @@
 /* schedules.c -- scheduled runs of the configuration: its schedules, and the
  * agents that wake up by themselves. */
 #include "base/choice.h"
+#include "base/entry.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/opts.h"
@@ -66,6 +67,7 @@ static bool find_wake(const chela_config *cfg, size_t i, struct chela_schedule *
 
 int chela_config_schedule(const chela_config *cfg, size_t i, struct chela_schedule *out,
                           struct chela_error *err) {
+    CH_NEEDS(cfg, err);
     const struct ch_conf_list *list = &cfg->conf.schedules;
     const struct ch_conf_schedule *schedules = list->items;
     const struct ch_conf_item *item;
@@ -87,6 +89,7 @@ int chela_config_schedule(const chela_config *cfg, size_t i, struct chela_schedu
 }
 
 int chela_config_schedule_tool(const chela_config *cfg, const char *id) {
+    CH_NEEDS_OR(cfg, NULL, 0);
     const struct ch_conf_agent *a = ch_conf_find_agent(cfg, id);
     const struct ch_conf_agent *d = &cfg->conf.defaults;
     return (a ? EITHER(a, d, schedule_tool) : d->schedule_tool) > 0;

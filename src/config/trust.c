@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "base/entry.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "config/patch.h"
@@ -135,6 +136,8 @@ void ch_conf_digest(const struct ch_conf *conf, unsigned char out[CH_SHA256_SIZE
 }
 
 int chela_config_same_rights(const chela_config *a, const chela_config *b) {
+    CH_NEEDS_OR(a, NULL, 0);
+    CH_NEEDS_OR(b, NULL, 0);
     unsigned char one[CH_SHA256_SIZE], other[CH_SHA256_SIZE];
     conf_digest(&a->conf, true, one);
     conf_digest(&b->conf, true, other);
@@ -208,6 +211,7 @@ static void claim_option(const struct ch_option *o, const void *at, const char *
 }
 
 void chela_config_claims(const chela_config *cfg, chela_config_claim_fn *fn, void *user) {
+    CH_NEEDS_OR(cfg, NULL, );
     struct claims c = {.last = &c.first};
     ch_conf_each(&cfg->conf, claim_option, &c);
     for (size_t i = 0; i < CH_LEN(kinds); i++)
@@ -338,6 +342,7 @@ static void restrict_conf(const struct ch_conf *file, const struct ch_conf *own,
 }
 
 void chela_config_restrict(chela_config *cfg, chela_config *own) {
+    CH_NEEDS_OR(cfg, NULL, );
     static const struct ch_conf nothing;
     struct ch_conf merged;
     restrict_conf(&cfg->conf, own ? &own->conf : &nothing, cfg->arena, &merged);

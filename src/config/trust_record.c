@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/entry.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/limits.h"
@@ -103,6 +104,7 @@ static int find_record(const char *dir, const char *path, struct ch_arena *a,
 }
 
 int chela_trust_check(const char *dir, const chela_config *cfg, struct chela_error *err) {
+    CH_NEEDS(cfg, err);
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *record;
     char hex[NAME_SIZE];
@@ -167,6 +169,7 @@ static void compare_old(const struct ch_json *old, const struct ch_json *now,
 
 int chela_trust_compare(const char *dir, const chela_config *cfg, chela_trust_change_fn *fn,
                         void *user, struct chela_error *err) {
+    CH_NEEDS(cfg, err);
     CH_ARENA_AUTO arena = {0};
     CH_BUF_AUTO text = {.max = 2 * CH_LIMIT_TRUST_RECORD};
     const struct ch_json *record = NULL, *now = NULL;
@@ -237,6 +240,7 @@ int ch_trust_record_put(const char *dir, const char *path, const char *digest,
 }
 
 int chela_trust_add(const char *dir, const chela_config *cfg, struct chela_error *err) {
+    CH_NEEDS(cfg, err);
     CH_BUF_AUTO settings = {.max = CH_LIMIT_TRUST_RECORD};
     char hex[NAME_SIZE];
     digest_text(cfg, hex);

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "chela/trust.h"
 #include "config/trust_record.h"
+#include "io/loop_entry.h"
 #include "prompt/skill_tools.h"
 
 /* The real path of the workspace and the path of its record. */
@@ -64,6 +65,7 @@ int chela_trust_skills_add(const char *dir, const char *workspace, const char *c
 
 int chela_trust_skills(const char *dir, const char *workspace, chela_runtime *rt,
                        struct chela_error *err) {
+    CH_ENTER(rt, rt->loop, err);
     CH_BUF_AUTO path = {0}, digest = {0};
     char *real;
     int rc = skills_place(workspace, &real, &path, err);

@@ -20,6 +20,24 @@
 #include "io/loop_private.h"
 #include "io/sigpipe.h"
 
+/* --- threads */
+
+static const char *this_thread(void) {
+    static _Thread_local char mark;
+    return &mark;
+}
+
+bool ch_loop_is_here(const struct ch_loop *loop) {
+    const char *thread = atomic_load_explicit(&loop->thread, memory_order_relaxed);
+    return !thread || thread == this_thread();
+}
+
+/* A host may run its loop in one thread after the other. */
+static void loop_is_run(struct ch_loop *loop, bool here) {
+    if (loop->uv != &loop->own)
+        atomic_store_explicit(&loop->thread, here ? this_thread() : NULL, memory_order_relaxed);
+}
+
 /* --- tasks */
 
 static void move_tasks(struct ch_list *to, struct ch_list *from) {
@@ -184,7 +202,8 @@ void ch_loop_release_thread(struct ch_loop *loop) {
 static void loop_before_poll(uv_prepare_t *h) {
     struct ch_loop *loop = h->data;
     ch_sigpipe_block(&loop->guard);
-    loop->guarded = true;
+    loop->guarded = loop->polling = true;
+    loop_is_run(loop, true);
 }
 
 static void loop_unguard(struct ch_loop *loop) {
@@ -194,7 +213,10 @@ static void loop_unguard(struct ch_loop *loop) {
 }
 
 static void loop_after_poll(uv_check_t *h) {
-    loop_unguard(h->data);
+    struct ch_loop *loop = h->data;
+    loop->polling = false;
+    loop_is_run(loop, false);
+    loop_unguard(loop);
 }
 
 static unsigned loop_watch_host(struct ch_loop *loop) {
@@ -242,6 +264,8 @@ static int init_uv(struct ch_loop *loop, uv_loop_t *host, struct chela_error *er
     if (rc < 0)
         return ch_fail(err, CHELA_EIO, "cannot create an event loop: %s", uv_strerror(rc));
     loop->uv = host ? host : &loop->own;
+    if (!host)
+        atomic_init(&loop->thread, this_thread());
 
     /* Creating the first async handle of a loop needs a file descriptor and may
      * fail. */
@@ -362,15 +386,15 @@ const struct ch_log_sink *ch_loop_log(const struct ch_loop *loop) {
 }
 
 struct ch_loop_scope ch_loop_enter(struct ch_loop *loop) {
-    if (loop)
-        loop->calling++;
+    if (loop && loop->calling++ == 0)
+        loop_is_run(loop, true);
     return (struct ch_loop_scope){loop, ch_log_bind(loop ? loop->log : NULL)};
 }
 
 void ch_loop_exit(const struct ch_loop_scope *scope) {
     ch_log_bind(scope->before);
-    if (scope->loop)
-        scope->loop->calling--;
+    if (scope->loop && --scope->loop->calling == 0 && !scope->loop->polling)
+        loop_is_run(scope->loop, false);
 }
 
 const struct ch_clock *ch_loop_clock(const struct ch_loop *loop) {

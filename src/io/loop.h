@@ -42,6 +42,11 @@ int ch_loop_new(struct uv_loop_s *host, const struct ch_clock *clock, struct ch_
  * may post any more. */
 void ch_loop_close(struct ch_loop *loop, void (*done)(void *), void *user);
 
+/* False: the calling thread is not the loop thread. An own loop belongs to the thread that created
+ * it, a host's loop to the thread that polls it or is in a callback; in between, to any. Any
+ * thread. */
+bool ch_loop_is_here(const struct ch_loop *loop);
+
 struct uv_loop_s *ch_loop_uv(struct ch_loop *loop);
 /* Sets the log of the code that runs in the loop, before any such code logs. sink: borrowed;
  * NULL: no log. */

@@ -2,6 +2,7 @@
 #ifndef CH_IO_LOOP_PRIVATE_H
 #define CH_IO_LOOP_PRIVATE_H
 #include <pthread.h>
+#include <stdatomic.h>
 #include <uv.h>
 
 #include "io/loop.h"
@@ -31,6 +32,8 @@ struct ch_loop {
     const struct ch_log_sink *log; /* borrowed; NULL: silent */
     bool manual;                  /* a test holds the clock */
 
+    _Atomic(const char *) thread; /* a mark of the loop thread; NULL: not known */
+    bool polling;                 /* a host's loop is between before_poll and after_poll */
     bool running;     /* inside ch_loop_run or ch_loop_tick */
     bool closing;     /* ch_loop_close was called */
     unsigned calling; /* depth of callbacks */

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/opts.h"
+#include "io/loop_entry.h"
 #include "mcp/mcp_auth.h"
 #include "mcp/mcp_client.h"
 #include "mcp/mcp_sampling.h"
@@ -136,10 +137,11 @@ static int count_clients(const chela_runtime *rt) {
 
 int chela_mcp_new(chela_runtime *rt, const struct chela_mcp_opts *given, chela_mcp **out,
                   struct chela_error *err) {
+    *out = NULL;
+    CH_ENTER(rt, rt->loop, err);
     struct chela_mcp_opts o;
     CH_LOG_SCOPE(rt->sink);
 
-    *out = NULL;
     int rc = CH_OPTS_NEED(chela_mcp_opts, &o, given, err);
     if (rc == 0)
         rc = check_opts(&o, err);
@@ -233,6 +235,7 @@ static void close_client(chela_mcp *m, bool with_others) {
 }
 
 void chela_mcp_close(chela_mcp *m) {
+    CH_ENTER_OR(m, m->rt->loop, NULL, );
     if (m)
         close_client(m, false);
 }
@@ -243,6 +246,7 @@ static void mcp_close(struct ch_extension *a) {
 }
 
 chela_mcp *chela_mcp_find(chela_runtime *rt, const char *name) {
+    CH_ENTER_OR(rt, rt->loop, NULL, NULL);
     for (CH_LIST_EACH(k, &rt->extensions)) {
         struct ch_extension *a = CH_CONTAINER(k, struct ch_extension, link);
         if (a->kind == &mcp_kind && strcmp(mcp_of(a)->opts.name, name) == 0)
@@ -263,6 +267,8 @@ chela_mcp *ch_mcp_next(chela_runtime *rt, const chela_mcp *m) {
 }
 
 int chela_agent_mcp(chela_agent *agent, chela_mcp *m, struct chela_error *err) {
+    CH_ENTER(agent, agent->rt->loop, err);
+    CH_NEEDS(m, err);
     CH_LOG_SCOPE(m->rt->sink);
 
     if (agent->rt != m->rt)
@@ -371,6 +377,7 @@ static void sent_on_reply(const struct ch_mcp_reply *r, void *user) {
 
 int chela_mcp_send(chela_mcp *m, const char *method, const char *params, chela_mcp_done_fn *done,
                    void *user, struct chela_error *err) {
+    CH_ENTER(m, m->rt->loop, err);
     struct ch_mcp_sent *s = ch_alloc(sizeof(*s));
     CH_LOG_SCOPE(m->rt->sink);
 
@@ -383,6 +390,7 @@ int chela_mcp_send(chela_mcp *m, const char *method, const char *params, chela_m
 
 char *chela_mcp_request(chela_mcp *m, const char *method, const char *params,
                         struct chela_error *err) {
+    CH_ENTER_OR(m, m->rt->loop, err, NULL);
     struct ch_mcp_wait w = {.client = m};
     struct ch_loop *loop = m->rt->loop;
     CH_LOG_SCOPE(m->rt->sink);
@@ -426,6 +434,7 @@ static int wait_for_list(chela_mcp *m, bool accept, struct ch_mcp_wait *w,
 }
 
 int chela_mcp_refresh(chela_mcp *m, int accept, struct chela_error *err) {
+    CH_ENTER(m, m->rt->loop, err);
     struct ch_mcp_wait w = {.client = m};
     int rc = ch_loop_may_run(m->rt->loop, err);
 
@@ -434,6 +443,7 @@ int chela_mcp_refresh(chela_mcp *m, int accept, struct chela_error *err) {
 
 int chela_mcp_login(chela_mcp *m, void (*open_url)(const char *url, void *user), void *user,
                     struct chela_error *err) {
+    CH_ENTER(m, m->rt->loop, err);
     if (!m->auth || !open_url)
         return ch_fail(err, CHELA_EINVAL, "MCP server %s: only a server with a URL has a log-in",
                        m->opts.name);
@@ -459,6 +469,7 @@ static void wait_on_timer(struct ch_timer *t) {
 }
 
 int chela_mcp_wait(chela_runtime *rt, int64_t timeout_ms, struct chela_error *err) {
+    CH_ENTER(rt, rt->loop, err);
     int64_t begun = ch_mono_ms(ch_loop_clock(rt->loop));
     int64_t most = timeout_ms ? timeout_ms : CH_DEFAULT_MCP_START_MS;
     CH_LOG_SCOPE(rt->sink);
@@ -503,6 +514,7 @@ static void write_tool(struct ch_jw *w, const struct ch_mcp_tool *t) {
 }
 
 char *chela_mcp_state_json(chela_mcp *m) {
+    CH_ENTER_OR(m, m->rt->loop, NULL, NULL);
     const struct ch_mcp_manifest *list = ch_mcp_tools_manifest(m);
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/opts.h"
 #include "guard/secrets.h"
+#include "io/loop_entry.h"
 #include "mcp/mcp_server_http.h"
 #include "mcp/mcp_server_item.h"
 #include "mcp/mcp_server_listen.h"
@@ -105,9 +106,10 @@ static chela_mcp_server *make_server(chela_runtime *rt, const struct chela_mcp_s
 
 int chela_mcp_server_new(chela_runtime *rt, const struct chela_mcp_server_opts *given,
                          chela_mcp_server **out, struct chela_error *err) {
+    *out = NULL;
+    CH_ENTER(rt, rt->loop, err);
     struct chela_mcp_server_opts o;
 
-    *out = NULL;
     int rc = CH_OPTS_NEED(chela_mcp_server_opts, &o, given, err);
     if (rc < 0)
         return rc;
@@ -148,6 +150,7 @@ static void remove_items(chela_mcp_server *s) {
 }
 
 void chela_mcp_server_close(chela_mcp_server *s) {
+    CH_ENTER_OR(s, s->rt->loop, NULL, );
     chela_mcp_connection *c;
 
     if (!s || s->closed)
@@ -168,6 +171,7 @@ void chela_mcp_server_close(chela_mcp_server *s) {
 }
 
 int chela_mcp_server_run(chela_mcp_server *s) {
+    CH_ENTER(s, s->rt->loop, NULL);
     struct ch_loop *loop = s->rt->loop;
     int rc = ch_loop_may_run(loop, NULL);
 
@@ -183,6 +187,7 @@ int chela_mcp_server_run(chela_mcp_server *s) {
 }
 
 void chela_mcp_server_stop(chela_mcp_server *s) {
+    CH_NEEDS_OR(s, NULL, );
     if (!atomic_exchange(&s->stopping, true))
         ch_loop_post(s->rt->loop, &s->stop);
 }
@@ -354,6 +359,7 @@ static bool older_clients_take(const char *output_schema) {
 
 int chela_mcp_server_tool(chela_mcp_server *s, const struct chela_mcp_tool_opts *given,
                           struct chela_error *err) {
+    CH_ENTER(s, s->rt->loop, err);
     struct chela_mcp_tool_opts o;
     int rc = CH_OPTS_NEED(chela_mcp_tool_opts, &o, given, err);
 
@@ -375,6 +381,7 @@ int chela_mcp_server_tool(chela_mcp_server *s, const struct chela_mcp_tool_opts 
 
 int chela_mcp_server_prompt(chela_mcp_server *s, const struct chela_mcp_prompt_opts *given,
                             struct chela_error *err) {
+    CH_ENTER(s, s->rt->loop, err);
     struct chela_mcp_prompt_opts o;
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
@@ -409,6 +416,7 @@ int chela_mcp_server_prompt(chela_mcp_server *s, const struct chela_mcp_prompt_o
 
 int chela_mcp_server_resource(chela_mcp_server *s, const struct chela_mcp_resource_opts *given,
                               struct chela_error *err) {
+    CH_ENTER(s, s->rt->loop, err);
     struct chela_mcp_resource_opts o;
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
@@ -454,17 +462,21 @@ static int remove_key(chela_mcp_server *s, enum ch_mcp_kind kind, const char *ke
 }
 
 int chela_mcp_server_remove_tool(chela_mcp_server *s, const char *name) {
+    CH_ENTER(s, s->rt->loop, NULL);
     return remove_key(s, CH_MCP_TOOL, name);
 }
 
 int chela_mcp_server_remove_resource(chela_mcp_server *s, const char *uri) {
+    CH_ENTER(s, s->rt->loop, NULL);
     return remove_key(s, strchr(uri, '{') ? CH_MCP_TEMPLATE : CH_MCP_RESOURCE, uri);
 }
 
 int chela_mcp_server_remove_prompt(chela_mcp_server *s, const char *name) {
+    CH_ENTER(s, s->rt->loop, NULL);
     return remove_key(s, CH_MCP_PROMPT, name);
 }
 
 void chela_mcp_server_updated(chela_mcp_server *s, const char *uri) {
+    CH_ENTER_OR(s, s->rt->loop, NULL, );
     ch_mcp_listeners_updated(s, uri);
 }

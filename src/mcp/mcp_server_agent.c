@@ -12,6 +12,7 @@
 #include "agent/handle/agent.h"
 #include "base/error.h"
 #include "base/random_id.h"
+#include "io/loop_entry.h"
 #include "mcp/mcp_server_prompts.h"
 #include "mcp/mcp_server_skills.h"
 #include "tool/call/batch.h"
@@ -376,6 +377,8 @@ static int add_skills(chela_mcp_server *s, struct ch_mcp_offer *o, struct chela_
 
 int chela_mcp_server_agent(chela_mcp_server *s, chela_agent *agent, unsigned what,
                            struct chela_error *err) {
+    CH_ENTER(s, s->rt->loop, err);
+    CH_NEEDS(agent, err);
     int rc = 0;
 
     if (agent->rt != s->rt)

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/limits.h"
+#include "io/loop_entry.h"
 #include "mcp/mcp_server_connection.h"
 #include "mcp/mcp_server_item.h"
 #include "mcp/mcp_server_methods.h"
@@ -135,6 +136,7 @@ static void call_notify(chela_mcp_call *call, const char *method, const struct c
 }
 
 void chela_mcp_call_log(chela_mcp_call *call, enum chela_mcp_level level, const char *text) {
+    CH_NEEDS_OR(call, NULL, );
     CH_BUF_AUTO params = {0};
     struct ch_jw w = ch_jw(&params);
 
@@ -150,6 +152,7 @@ void chela_mcp_call_log(chela_mcp_call *call, enum chela_mcp_level level, const 
 
 void chela_mcp_call_progress(chela_mcp_call *call, double progress, double total,
                              const char *text) {
+    CH_NEEDS_OR(call, NULL, );
     CH_BUF_AUTO params = {0};
     struct ch_jw w = ch_jw(&params);
 
@@ -169,6 +172,7 @@ void chela_mcp_call_progress(chela_mcp_call *call, double progress, double total
 }
 
 void chela_mcp_call_hang_up(chela_mcp_call *call, int64_t retry_ms) {
+    CH_NEEDS_OR(call, NULL, );
     pthread_mutex_lock(&call->lock);
     bool first = call->notices.n == 0 && call->retry_ms < 0;
     call->retry_ms = CH_MAX(retry_ms, 0);
@@ -195,6 +199,7 @@ static const char *capability_of(const char *method) {
 }
 
 bool chela_mcp_call_can_ask(const chela_mcp_call *call, const char *method) {
+    CH_NEEDS_OR(call, NULL, false);
     const char *capability = capability_of(method);
 
     return capability && ch_json_is(ch_json_get(call->capabilities, capability), CH_JSON_OBJECT);
@@ -253,6 +258,7 @@ static void add_member(struct ch_buf *out, const char *key, struct ch_sv json) {
 
 const char *chela_mcp_call_ask(chela_mcp_call *call, const char *key, const char *method,
                                const char *params) {
+    CH_NEEDS_OR(call, NULL, NULL);
     const struct ch_json *p = NULL, *answer = ch_json_get(call->responses, key);
 
     if (ch_json_parse(&call->arena, ch_arena_sv(&call->arena, ch_sv_str(params ? params : "{}")),
@@ -282,6 +288,7 @@ const char *chela_mcp_call_ask(chela_mcp_call *call, const char *key, const char
 }
 
 void chela_mcp_call_keep(chela_mcp_call *call, const char *name, const char *json) {
+    CH_NEEDS_OR(call, NULL, );
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v;
 
@@ -293,6 +300,7 @@ void chela_mcp_call_keep(chela_mcp_call *call, const char *name, const char *jso
 
 /* The last value of a name counts, so `keep` is read from its end. */
 const char *chela_mcp_call_kept(chela_mcp_call *call, const char *name) {
+    CH_NEEDS_OR(call, NULL, NULL);
     const struct ch_json *found = NULL;
 
     for (CH_JSON_MEMBERS(key, value, call->kept))
@@ -546,17 +554,20 @@ static void call_run(chela_mcp_call *call) {
 }
 
 void chela_mcp_call_defer(chela_mcp_call *call) {
+    CH_ENTER_OR(call, call->server->rt->loop, NULL, );
     if (call->item->flags & CHELA_MCP_ON_LOOP)
         call->deferred = true;
 }
 
 void chela_mcp_call_on_cancel(chela_mcp_call *call, void (*fn)(chela_mcp_call *call, void *user),
                               void *user) {
+    CH_ENTER_OR(call, call->server->rt->loop, NULL, );
     call->on_cancel = fn;
     call->on_cancel_user = user;
 }
 
 void chela_mcp_call_finish(chela_mcp_call *call) {
+    CH_ENTER_OR(call, call->server->rt->loop, NULL, );
     if (!call->deferred || !call->running)
         return;
     if (call->inside)
@@ -717,14 +728,17 @@ void ch_mcp_call_list(const struct ch_mcp_incoming *in, struct ch_mcp_item *item
 /* --- getters for the function of a call */
 
 const char *chela_mcp_call_name(const chela_mcp_call *call) {
+    CH_NEEDS_OR(call, NULL, NULL);
     return call->name;
 }
 
 const char *chela_mcp_call_arguments(const chela_mcp_call *call) {
+    CH_NEEDS_OR(call, NULL, NULL);
     return call->arguments_text;
 }
 
 const char *chela_mcp_call_argument(chela_mcp_call *call, const char *name) {
+    CH_NEEDS_OR(call, NULL, NULL);
     const struct ch_json *v = ch_json_get(call->arguments, name);
 
     if (ch_json_is(v, CH_JSON_STRING))
@@ -733,9 +747,11 @@ const char *chela_mcp_call_argument(chela_mcp_call *call, const char *name) {
 }
 
 const char *chela_mcp_call_principal(const chela_mcp_call *call) {
+    CH_NEEDS_OR(call, NULL, NULL);
     return call->principal;
 }
 
 bool chela_mcp_call_cancelled(const chela_mcp_call *call) {
+    CH_NEEDS_OR(call, NULL, false);
     return atomic_load(&call->cancelled);
 }

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "io/loop_entry.h"
 #include "mcp/mcp_server_call.h"
 #include "mcp/mcp_server_methods.h"
 
@@ -328,6 +329,7 @@ int chela_mcp_server_open(chela_mcp_server *s, void (*write)(const char *p, size
                           void *user, const char *principal, chela_mcp_connection **out,
                           struct chela_error *err) {
     *out = NULL;
+    CH_ENTER(s, s->rt->loop, err);
     if (!write)
         return ch_fail(err, CHELA_EINVAL, "a connection needs a function that writes");
     chela_mcp_connection *c = ch_alloc(sizeof(*c));
@@ -344,6 +346,7 @@ int chela_mcp_server_open(chela_mcp_server *s, void (*write)(const char *p, size
 
 int chela_mcp_connection_feed(chela_mcp_connection *c, const char *p, size_t n,
                               struct chela_error *err) {
+    CH_ENTER(c, c->server ? c->server->rt->loop : NULL, err);
     CH_LOG_SCOPE(c->server->rt->sink);
 
     int rc = ch_rpc_lines_feed(&c->lines, ch_sv(p, n), err);
@@ -353,12 +356,12 @@ int chela_mcp_connection_feed(chela_mcp_connection *c, const char *p, size_t n,
 }
 
 int chela_mcp_connection_busy(const chela_mcp_connection *c) {
+    CH_ENTER_OR(c, c->server ? c->server->rt->loop : NULL, NULL, 0);
     return !ch_list_empty(&c->calls) || c->unsent.n > 0;
 }
 
 void chela_mcp_connection_close(chela_mcp_connection *c) {
-    if (!c)
-        return;
+    CH_ENTER_OR(c, c->server ? c->server->rt->loop : NULL, NULL, );
     ch_task_cancel(c->server->rt->loop, &c->flush);
     ch_list_del(&c->link);
     ch_mcp_connection_release(c);

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "io/loop_entry.h"
 #include "mcp/mcp_server_http.h"
 #include "net/server.h"
 #include "net/url.h"
@@ -131,6 +132,7 @@ static void listen_on_request(struct ch_exchange *x, void *user) {
 }
 
 int chela_mcp_server_listen(chela_mcp_server *s, const char *address, struct chela_error *err) {
+    CH_ENTER(s, s->rt->loop, err);
     struct ch_server_opts opts = {.listen = address,
                                   .module_path = s->rt->module_path,
                                   .head = listen_on_head,
@@ -147,6 +149,7 @@ int chela_mcp_server_listen(chela_mcp_server *s, const char *address, struct che
 }
 
 const char *chela_mcp_server_address(const chela_mcp_server *s) {
+    CH_ENTER_OR(s, s->rt->loop, NULL, NULL);
     return s->http ? ch_server_address(s->http) : NULL;
 }
 

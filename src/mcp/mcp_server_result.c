@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/base64.h"
+#include "base/entry.h"
 #include "base/limits.h"
 #include "mcp/mcp_server_connection.h"
 
@@ -57,6 +58,7 @@ static void write_contents(struct ch_jw *w, const char *uri, const char *mime, c
 }
 
 void chela_mcp_result_text(chela_mcp_call *call, const char *text, size_t len) {
+    CH_NEEDS_OR(call, NULL, );
     struct ch_sv s = ch_sv(text, len);
 
     if (call->verb == CH_MCP_COMPLETE && call->nblocks >= MOST_VALUES) {
@@ -78,6 +80,7 @@ void chela_mcp_result_text(chela_mcp_call *call, const char *text, size_t len) {
 }
 
 void chela_mcp_result_printf(chela_mcp_call *call, const char *fmt, ...) {
+    CH_NEEDS_OR(call, NULL, );
     CH_BUF_AUTO text = {0};
     va_list ap;
 
@@ -88,6 +91,7 @@ void chela_mcp_result_printf(chela_mcp_call *call, const char *fmt, ...) {
 }
 
 void chela_mcp_result_media(chela_mcp_call *call, const char *mime, const void *data, size_t len) {
+    CH_NEEDS_OR(call, NULL, );
     CH_BUF_AUTO text = {0};
 
     ch_buf_init(&text, CH_LIMIT_RPC_MESSAGE);
@@ -110,6 +114,7 @@ void chela_mcp_result_media(chela_mcp_call *call, const char *mime, const void *
 
 void chela_mcp_result_resource(chela_mcp_call *call, const char *uri, const char *mime,
                                const char *text, size_t len) {
+    CH_NEEDS_OR(call, NULL, );
     struct ch_jw w = block_begin(call);
 
     if (call->verb == CH_MCP_READ) {
@@ -126,6 +131,7 @@ void chela_mcp_result_resource(chela_mcp_call *call, const char *uri, const char
 
 void chela_mcp_result_link(chela_mcp_call *call, const char *uri, const char *name,
                            const char *mime, const char *description) {
+    CH_NEEDS_OR(call, NULL, );
     struct ch_jw w = block_begin(call);
 
     ch_jw_begin(&w, '{');
@@ -142,15 +148,18 @@ void chela_mcp_result_link(chela_mcp_call *call, const char *uri, const char *na
 }
 
 void chela_mcp_result_json(chela_mcp_call *call, const char *json) {
+    CH_NEEDS_OR(call, NULL, );
     ch_buf_clear(&call->structured);
     ch_buf_add_str(&call->structured, json);
 }
 
 void chela_mcp_result_role(chela_mcp_call *call, const char *role) {
+    CH_NEEDS_OR(call, NULL, );
     call->role = strcmp(role, "assistant") == 0 ? "assistant" : "user";
 }
 
 int chela_mcp_result_error(chela_mcp_call *call, const char *fmt, ...) {
+    CH_NEEDS(call, NULL);
     va_list ap;
 
     call->failed = true;
@@ -162,6 +171,7 @@ int chela_mcp_result_error(chela_mcp_call *call, const char *fmt, ...) {
 }
 
 int chela_mcp_result_not_found(chela_mcp_call *call) {
+    CH_NEEDS(call, NULL);
     call->not_found = true;
     return chela_mcp_result_error(call, "there is no %s", call->name);
 }

@@ -11,6 +11,7 @@
 #include "base/sha256.h"
 #include "base/uri.h"
 #include "base/utf8.h"
+#include "io/loop_entry.h"
 #include "mcp/mcp_protocol.h"
 #include "mcp/mcp_result.h"
 #include "mcp/mcp_server_connection.h"
@@ -341,6 +342,7 @@ static void write_skill(struct ch_jw *w, const struct ch_json *entry, const char
 }
 
 char *chela_mcp_skills_json(chela_mcp *m, int accept, struct chela_error *err) {
+    CH_ENTER_OR(m, m->rt->loop, err, NULL);
     struct ch_mcp_skills *s = m->skills;
     CH_BUF_AUTO text = {0};
     CH_BUF_AUTO out = {0};
@@ -382,6 +384,7 @@ static void write_read(struct ch_buf *out, const struct ch_json *file) {
 
 char *chela_mcp_skill_read(chela_mcp *m, const char *skill, const char *path,
                            struct chela_error *err) {
+    CH_ENTER_OR(m, m->rt->loop, err, NULL);
     const struct ch_mcp_skills *s = m->skills;
     const struct ch_json *entry = find_entry(s->listed ? s->listed : s->accepted, ch_sv_str(skill));
     const struct ch_json *file = ch_mcp_skill_file(entry, ch_sv_str(path ? path : MAIN_FILE));

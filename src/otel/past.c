@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/entry.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
@@ -298,8 +299,9 @@ static int past_on_span(const struct chela_span *s, void *user) {
 int chela_telemetry_past(chela_store *store, const char *key, const char *run,
                          const struct chela_telemetry_opts *given, char **out,
                          struct chela_error *err) {
-    struct chela_telemetry_opts opts;
     *out = NULL;
+    CH_NEEDS(store, err);
+    struct chela_telemetry_opts opts;
     int rc = CH_OPTS_READ(chela_telemetry_opts, &opts, given, err);
     if (rc < 0)
         return rc;

@@ -7,6 +7,7 @@
 #include "agent/handle/runtime.h"
 #include "base/error.h"
 #include "base/opts.h"
+#include "io/loop_entry.h"
 #include "otel/embedding.h"
 #include "otel/exporter.h"
 #include "otel/metrics.h"
@@ -205,6 +206,7 @@ static void telemetry_open(struct telemetry *t) {
 
 int chela_telemetry_start(chela_runtime *rt, const struct chela_telemetry_opts *given,
                           struct chela_error *err) {
+    CH_ENTER(rt, rt->loop, err);
     struct chela_telemetry_opts opts;
     int rc = CH_OPTS_READ(chela_telemetry_opts, &opts, given, err);
     if (rc < 0)
@@ -244,6 +246,7 @@ static void telemetry_drained(void *user) {
 }
 
 size_t chela_telemetry_flush(chela_runtime *rt, int64_t timeout_ms) {
+    CH_ENTER_OR(rt, rt->loop, NULL, 0);
     struct telemetry *t = telemetry_of(rt);
     if (!t)
         return 0;

@@ -1,6 +1,7 @@
 /* schema_api.c -- the public functions for JSON Schema; see chela/schema.h. */
 #include "chela/schema.h"
 
+#include "base/entry.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
@@ -67,6 +68,7 @@ static int schema_api_read_value(struct ch_arena *a, const char *json, size_t le
 }
 
 int chela_schema_valid(chela_schema *s, const char *json, size_t len) {
+    CH_NEEDS_OR(s, NULL, 0);
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v;
     int rc = schema_api_read_value(&arena, json, len, &v, NULL);
@@ -84,6 +86,7 @@ static void write_violations(struct ch_jw *w, const struct ch_violations *list) 
 }
 
 char *chela_schema_report(chela_schema *s, const char *json, size_t len, struct chela_error *err) {
+    CH_NEEDS_OR(s, err, NULL);
     CH_ARENA_AUTO arena = {0};
     struct ch_buf out = {0};
     struct ch_jw w = ch_jw(&out);
@@ -112,6 +115,7 @@ static void write_changes(struct ch_jw *w, const struct ch_changes *changes) {
 
 char *chela_schema_coerce(chela_schema *s, const char *json, size_t len, unsigned flags,
                           struct chela_error *err) {
+    CH_NEEDS_OR(s, err, NULL);
     CH_ARENA_AUTO arena = {0};
     struct ch_buf out = {0};
     struct ch_jw w = ch_jw(&out);

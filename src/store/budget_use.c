@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/entry.h"
 #include "base/sha256.h"
 #include "json/json.h"
 #include "json/writer.h"
@@ -124,6 +125,7 @@ static void budget_add_up(struct budget_sums *s) {
 
 int chela_store_budgets(chela_store *store, int64_t now, chela_budget_use_fn *fn, void *user,
                         struct chela_error *err) {
+    CH_NEEDS(store, err);
     struct budget_sums s = {.day = now / CH_BUDGET_DAY_MS};
     int rc = chela_store_items(store, CHELA_STORE_NOTES, budget_on_note, &s, err);
     if (rc == 0 && s.n)

@@ -7,6 +7,7 @@
 #include "agent/journal/journal.h"
 #include "agent/session/session.h"
 #include "base/arena.h"
+#include "base/entry.h"
 #include "base/error.h"
 #include "base/grow.h"
 #include "base/limits.h"
@@ -201,11 +202,13 @@ static int portable_fork_session(chela_store *s, const char *from, int64_t turn,
 
 int chela_store_fork(chela_store *s, const char *from, int64_t turn, const char *to,
                      struct chela_error *err) {
+    CH_NEEDS(s, err);
     return portable_fork_session(s, from, turn, false, to, err);
 }
 
 int chela_store_fork_before(chela_store *s, const char *from, int64_t turn, const char *to,
                             struct chela_error *err) {
+    CH_NEEDS(s, err);
     if (turn < 1)
         return ch_fail(err, CHELA_EINVAL, "turns are counted from 1");
     return portable_fork_session(s, from, turn - 1, true, to, err);
@@ -265,6 +268,7 @@ static int export_record(const struct chela_store_record *r, void *user) {
 int chela_store_export(chela_store *s, const char *key,
                        int (*line)(const char *p, size_t n, void *user), void *user,
                        struct chela_error *err) {
+    CH_NEEDS(s, err);
     struct sink sink = {.line = line, .user = user};
 
     int rc = chela_store_session(s, key, export_row, &sink, err);
@@ -374,6 +378,9 @@ static int import_line(struct copy *c, struct ch_sv line, size_t number, const c
 
 int chela_store_import(chela_store *s, const char *text, size_t n, const char *key, char **out,
                        struct chela_error *err) {
+    if (out)
+        *out = NULL;
+    CH_NEEDS(s, err);
     struct chela_error why = {0};
     struct copy c = {.parent = "", .err = err ? err : &why};
     struct ch_sv rest = ch_sv(text, n);

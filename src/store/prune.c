@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/handle/session.h"
+#include "base/entry.h"
 #include "base/error.h"
 #include "base/grow.h"
 #include "base/limits.h"
@@ -80,6 +81,7 @@ static int delete_with_children(chela_store *s, const char *key, uint64_t token,
 }
 
 int chela_store_delete(chela_store *s, const char *key, struct chela_error *err) {
+    CH_NEEDS(s, err);
     return delete_with_children(s, key, 0, err);
 }
 
@@ -224,6 +226,7 @@ static int prune_run(chela_store *s, const struct chela_store_filter *filter,
 }
 
 int chela_store_prune(chela_store *s, int64_t before, size_t *n, struct chela_error *err) {
+    CH_NEEDS(s, err);
     struct chela_error why = {0};
     struct chela_store_filter filter = CHELA_STORE_FILTER(.before = before);
     size_t gone = 0;

@@ -19,6 +19,7 @@
 #include "agent/journal/journal_replay.h"
 #include "agent/machine/principal.h"
 #include "agent/machine/run.h"
+#include "io/loop_entry.h"
 #include "model/provider/target.h"
 #include "agent/run/driver.h"
 #include "agent/run/feature.h"
@@ -463,6 +464,8 @@ static int replay_record(const struct chela_store_record *record, void *user) {
 
 int chela_replay(chela_agent *agent, chela_store *store, const char *key, chela_replay_fn *fn,
                  void *user, struct chela_error *err) {
+    CH_ENTER(agent, agent->rt->loop, err);
+    CH_NEEDS(store, err);
     struct chela_error why = {0};
     struct replaying r = {.agent = agent,
                           .past = ch_journal_replay_new(),

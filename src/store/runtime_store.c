@@ -6,10 +6,13 @@
 #include "agent/journal/journal.h"
 #include "base/choice.h"
 #include "base/error.h"
+#include "io/loop_entry.h"
 #include "store/writer.h"
 
 int chela_runtime_store(chela_runtime *rt, chela_store *store, enum chela_durability durability,
                         struct chela_error *err) {
+    CH_ENTER(rt, rt->loop, err);
+    CH_NEEDS(store, err);
     bool turn = durability == CHELA_DURABILITY_TURN;
     int rc = ch_choice_check(CHELA_CHOICE_DURABILITY, durability, err);
 

@@ -1,5 +1,6 @@
 /* schedules.c -- schedules stored in a store; see chela/schedule.h. */
 #include "agent/journal/schedule.h"
+#include "base/entry.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "json/writer.h"
@@ -42,6 +43,7 @@ static int store_schedules_check_room(chela_store *store, const char *of_session
 
 int chela_schedule_add(chela_store *store, const struct chela_schedule *given,
                        const char *of_session, struct chela_error *err) {
+    CH_NEEDS(store, err);
     CH_AUTO(ch_schedule) s = NULL;
     CH_BUF_AUTO id = {0}, state_id = {0}, data = {0}, state = {0};
     const char *key = of_session ? of_session : "";
@@ -71,6 +73,7 @@ int chela_schedule_add(chela_store *store, const struct chela_schedule *given,
 }
 
 int chela_schedule_remove(chela_store *store, const char *name, struct chela_error *err) {
+    CH_NEEDS(store, err);
     CH_BUF_AUTO id = {0}, state_id = {0};
     ch_buf_addf(&id, CH_SCHEDULE_NOTE "%s", name);
     ch_buf_addf(&state_id, CH_SCHEDULE_STATE "%s", name);
@@ -160,6 +163,7 @@ static int store_schedules_tell(const struct listing *l, chela_schedule_fn *fn, 
 
 int chela_schedule_list(chela_store *store, const struct chela_schedule *const *configured,
                         chela_schedule_fn *fn, void *user, struct chela_error *err) {
+    CH_NEEDS(store, err);
     struct chela_error why = {0};
     struct listing l = {0};
     int rc = 0;

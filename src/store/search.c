@@ -8,6 +8,7 @@
 
 #include "agent/journal/journal.h"
 #include "base/arena.h"
+#include "base/entry.h"
 #include "base/grow.h"
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -349,6 +350,7 @@ static int store_search_find(chela_store *s, const struct chela_store_query *q, 
 
 int chela_store_search(chela_store *s, const char *text, const char *key, size_t limit,
                        chela_store_hit_fn *fn, void *user, struct chela_error *err) {
+    CH_NEEDS(s, err);
     struct chela_error why = {0};
     struct chela_store_query q = {
         .text = text, .key = key, .limit = limit, .text_of = store_search_text_of};

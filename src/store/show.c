@@ -1,6 +1,7 @@
 /* show.c -- sessions as JSON, for people and programs that inspect a store. */
 #include "agent/journal/journal_replay.h"
 #include "agent/machine/run_counters.h"
+#include "base/entry.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "json/writer.h"
@@ -143,6 +144,8 @@ static void store_show_transcript(struct ch_jw *w, const struct ch_transcript *t
 }
 
 int chela_store_show(chela_store *store, const char *key, char **out, struct chela_error *err) {
+    *out = NULL;
+    CH_NEEDS(store, err);
     return ch_store_show_page(store, key, 0, SIZE_MAX, out, err);
 }
 

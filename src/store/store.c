@@ -9,6 +9,7 @@
 #include "agent/handle/session.h"
 #include "agent/journal/journal.h"
 #include "base/checksum.h"
+#include "base/entry.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/opts.h"
@@ -108,6 +109,7 @@ void chela_store_close(chela_store *s) {
 }
 
 const char *chela_store_note(const chela_store *store) {
+    CH_NEEDS_OR(store, NULL, NULL);
     return store->note;
 }
 
@@ -198,6 +200,7 @@ int ch_store_open_session(chela_store *s, const struct chela_store_claim *claim,
 
 int chela_store_list(chela_store *s, const struct chela_store_filter *filter,
                      chela_store_session_fn *fn, void *user, struct chela_error *err) {
+    CH_NEEDS(s, err);
     struct chela_store_filter own;
     struct chela_error why = {0};
     int rc = CH_OPTS_READ(chela_store_filter, &own, filter, err);
@@ -210,6 +213,7 @@ int chela_store_list(chela_store *s, const struct chela_store_filter *filter,
 
 int chela_store_session(chela_store *s, const char *key, chela_store_session_fn *fn, void *user,
                         struct chela_error *err) {
+    CH_NEEDS(s, err);
     struct chela_error why = {0};
 
     int rc = ch_store_enter(s, err);
@@ -218,6 +222,7 @@ int chela_store_session(chela_store *s, const char *key, chela_store_session_fn 
 
 int chela_store_items(chela_store *s, enum chela_store_box box, chela_store_item_fn *fn,
                       void *user, struct chela_error *err) {
+    CH_NEEDS(s, err);
     struct chela_error why = {0};
 
     if ((unsigned)box > CHELA_STORE_NOTES)
@@ -269,6 +274,7 @@ static int check_record(const struct chela_store_record *r, void *user) {
 
 int chela_store_records(chela_store *s, const char *key, uint64_t from, chela_store_record_fn *fn,
                         void *user, struct chela_error *err) {
+    CH_NEEDS(s, err);
     struct chela_error why = {0};
     uint64_t first = from ? from : 1;
     struct check c = {
@@ -302,6 +308,7 @@ static int check_sessions(chela_store *s, size_t *n, struct chela_error *err) {
 }
 
 int chela_store_check(chela_store *s, size_t *sessions, struct chela_error *err) {
+    CH_NEEDS(s, err);
     struct chela_error why = {0}, *to = err ? err : &why;
     size_t n = 0;
     int rc = s->ops->check ? ch_store_enter(s, to) : 0;
@@ -337,6 +344,7 @@ int ch_store_change(chela_store *s, struct chela_store_change *c, struct chela_e
 
 int chela_store_title(chela_store *s, const char *key, const char *title,
                       struct chela_error *err) {
+    CH_NEEDS(s, err);
     struct chela_error why = {0};
     struct chela_store_change c = {.kind = CHELA_STORE_TITLE,
                                    .key = key,

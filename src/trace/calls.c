@@ -2,6 +2,7 @@
  *
  * A copy of a session has the records of the original: the same run, position and time. */
 #include "agent/journal/journal.h"
+#include "base/entry.h"
 #include "base/mem.h"
 #include "base/mix.h"
 #include "chela/trace.h"
@@ -148,6 +149,7 @@ static int calls_on_record(const char *key, const char *agent,
 
 int chela_trace_calls(chela_store *store, int64_t since, size_t sessions, chela_model_call_fn *fn,
                       void *user, struct chela_error *err) {
+    CH_NEEDS(store, err);
     struct call_reading rd = {.since = since, .fn = fn, .user = user};
     struct ch_store_scan scan = {.since = since, .types = call_types, .limit = sessions};
     int rc = ch_store_scan(store, &scan, calls_on_record, &rd, err);

@@ -3,6 +3,7 @@
 
 #include "agent/journal/journal.h"
 #include "agent/journal/journal_replay.h"
+#include "base/entry.h"
 #include "base/error.h"
 #include "base/sha256.h"
 #include "chela/trace.h"
@@ -364,9 +365,10 @@ static int request_show(const struct ch_request_past *p, const char *key,
 int chela_trace_request(chela_store *store, const char *key, unsigned n,
                         enum chela_request_form form, char **out, size_t *out_len,
                         struct chela_error *err) {
+    *out = NULL;
+    CH_NEEDS(store, err);
     struct ch_request_past p;
     struct ch_buf text = {0};
-    *out = NULL;
     int rc = ch_request_past_read(&p, store, key, n, err);
     if (rc < 0)
         return rc;

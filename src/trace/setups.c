@@ -1,5 +1,6 @@
 /* setups.c -- lists the setups of a session's requests (chela/trace.h). */
 #include "agent/journal/journal.h"
+#include "base/entry.h"
 #include "base/redact.h"
 #include "chela/trace.h"
 #include "trace/parts.h"
@@ -74,6 +75,7 @@ static int pass_parameters(struct setup_walk *w, const char *id, const struct ch
 
 int chela_trace_setups(chela_store *store, const char *key, chela_setup_fn *fn, void *user,
                        struct chela_error *err) {
+    CH_NEEDS(store, err);
     struct setup_walk w = {.fn = fn, .user = user};
     int rc = chela_store_records(store, key, 1, setup_on_record, &w, err);
     int stop = 0;

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "agent/journal/journal.h"
+#include "base/entry.h"
 #include "base/error.h"
 #include "base/grow.h"
 #include "base/limits.h"
@@ -506,6 +507,7 @@ static bool has_run(const struct span_list *l, const char *run) {
 
 int chela_trace_spans(chela_store *store, const char *key, const char *run, chela_span_fn *fn,
                       void *user, struct chela_error *err) {
+    CH_NEEDS(store, err);
     struct span_list l = {0};
     struct span_walk w = {.store = store, .run = run, .fn = fn, .user = user};
     int rc = read_session(&l, store, key, err);

@@ -18,6 +18,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "io/loop.h"
+#include "io/loop_entry.h"
 #include "tool/call/call.h"
 #include "tool/call/call_listener.h"
 #include "tool/call/plan.h"
@@ -331,6 +332,7 @@ static void undo_recover(chela_undo *u) {
 
 int chela_undo_begin(chela_undo *u, const char *session, int64_t turns, const char *text,
                      struct chela_error *err) {
+    CH_ENTER(u, u->rt->loop, err);
     CH_LOG_SCOPE(u->rt->sink);
     int rc = undo_prepare(u, err);
     if (rc < 0)
@@ -353,12 +355,14 @@ int chela_undo_begin(chela_undo *u, const char *session, int64_t turns, const ch
 }
 
 void chela_undo_end(chela_undo *u) {
+    CH_ENTER_OR(u, u->rt->loop, NULL, );
     if (u)
         undo_finish(u);
 }
 
 int chela_undo_list(chela_undo *u, const char *session, chela_undo_turn_fn *fn, void *user,
                     struct chela_error *err) {
+    CH_ENTER(u, u->rt->loop, err);
     int rc = undo_prepare(u, err);
     for (size_t i = 0; rc == 0 && i < u->record.n; i++) {
         const struct ch_undo_message *m = &u->record.list[i];
@@ -376,6 +380,7 @@ int chela_undo_list(chela_undo *u, const char *session, chela_undo_turn_fn *fn, 
 
 int chela_undo_fork(chela_undo *u, const char *from, const char *to, uint64_t before,
                     struct chela_error *err) {
+    CH_ENTER(u, u->rt->loop, err);
     int rc = undo_prepare(u, err);
     if (rc == 0)
         ch_undo_record_fork(&u->record, from, to, before);
@@ -384,6 +389,7 @@ int chela_undo_fork(chela_undo *u, const char *from, const char *to, uint64_t be
 
 int chela_undo_restore(chela_undo *u, const char *session, uint64_t id, int look_only,
                        chela_undo_item_fn *fn, void *user, struct chela_error *err) {
+    CH_ENTER(u, u->rt->loop, err);
     int rc = undo_prepare(u, err);
     if (rc < 0)
         return rc;
@@ -413,14 +419,16 @@ static void undo_close(struct ch_extension *e) {
 }
 
 void chela_undo_close(chela_undo *u) {
+    CH_ENTER_OR(u, u->rt->loop, NULL, );
     if (u)
         undo_close(&u->extension);
 }
 
 int chela_undo_open(chela_agent *agent, const char *dir, chela_undo **out,
                     struct chela_error *err) {
-    chela_runtime *rt = agent->rt;
     *out = NULL;
+    CH_ENTER(agent, agent->rt->loop, err);
+    chela_runtime *rt = agent->rt;
     if (!dir || *dir != '/')
         return ch_fail(err, CHELA_EINVAL, "the directory of the copies is not absolute");
     if (rt->listener)

@@ -14,6 +14,7 @@
 #include "base/redact.h"
 #include "base/utf8.h"
 #include "chela/trace.h"
+#include "io/loop_entry.h"
 #include "model/message/ids.h"
 #include "why/why_ask.h"
 #include "why/why_parts.h"
@@ -515,6 +516,7 @@ static void why_release(struct why *y) {
 
 char *chela_why(chela_runtime *rt, chela_store *store, const char *key,
                 const struct chela_why_opts *opts, struct chela_error *err) {
+    CH_ENTER_OR(rt, rt->loop, err, NULL);
     struct why *y = ch_alloc(sizeof(*y));
     char *out = NULL;
     unsigned n = 0;
@@ -522,6 +524,8 @@ char *chela_why(chela_runtime *rt, chela_store *store, const char *key,
     int rc = check_opts(y, opts, err);
     if (rc == 0)
         rc = ch_loop_may_run(rt->loop, err);
+    if (rc == 0 && !store)
+        rc = ch_entry_null(__func__, err);
     if (rc == 0)
         rc = ch_request_past_of_turn(store, key, y->opts.turn, &y->turn, &n, err);
     if (rc == 0)

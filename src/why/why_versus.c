@@ -1,6 +1,7 @@
 /* why_versus.c -- the first difference between two sessions (chela/why.h). */
 #include <stdio.h>
 
+#include "base/entry.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -150,6 +151,7 @@ static int compare_at(struct versus *v, chela_store *store, const char *a_key, c
 
 char *chela_why_versus(chela_store *store, const char *a_key, const char *b_key,
                        struct chela_error *err) {
+    CH_NEEDS_OR(store, err, NULL);
     CH_BUF_AUTO list = {0};
     struct versus v = {.w = ch_jw(&list)};
     unsigned n = 1;

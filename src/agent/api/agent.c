@@ -29,6 +29,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/opts.h"
+#include "io/loop_entry.h"
 #include "prompt/skill_tools.h"
 #include "tool/builtin/builtin.h"
 #include "tool/builtin/chat/message.h"
@@ -198,6 +199,7 @@ void ch_agent_free_names(chela_agent *a) {
 
 int chela_agent_policy(chela_agent *a, const char *allow, const char *deny,
                        enum chela_permission permission, struct chela_error *err) {
+    CH_ENTER(a, a->rt->loop, err);
     CH_LOG_SCOPE(a->rt->sink);
     struct ch_policy policy;
     CH_BUF_AUTO denied = {0};
@@ -411,8 +413,9 @@ static int agent_configure(chela_agent *a, const struct ch_agent_opts *o, struct
 
 int chela_agent_new(chela_runtime *rt, const struct chela_agent_opts *given, chela_agent **out,
                     struct chela_error *err) {
-    struct ch_agent_opts opts;
     *out = NULL;
+    CH_ENTER(rt, rt->loop, err);
+    struct ch_agent_opts opts;
     if (!rt)
         return ch_fail(err, CHELA_EINVAL, "there is no runtime for the agent");
     int rc = ch_agent_opts_read(given, &opts, err);
@@ -473,6 +476,7 @@ void ch_agent_release(chela_agent *a) {
 }
 
 void chela_agent_close(chela_agent *a) {
+    CH_ENTER_OR(a, a->rt->loop, NULL, );
     if (!a || a->closed)
         return;
     a->closed = true;
@@ -482,6 +486,7 @@ void chela_agent_close(chela_agent *a) {
 }
 
 int chela_agent_hooks(chela_agent *a, const struct chela_hooks *given, struct chela_error *err) {
+    CH_ENTER(a, a->rt->loop, err);
     struct chela_hooks hooks;
     int rc = CH_OPTS_NEED(chela_hooks, &hooks, given, err);
     if (rc < 0)
@@ -495,6 +500,7 @@ int chela_agent_hooks(chela_agent *a, const struct chela_hooks *given, struct ch
 
 int chela_agent_add_tool(chela_agent *a, const struct chela_tool_opts *given,
                          struct chela_error *err) {
+    CH_ENTER(a, a->rt->loop, err);
     struct chela_tool_opts opts;
     int rc = CH_OPTS_NEED(chela_tool_opts, &opts, given, err);
     if (rc < 0)
@@ -510,6 +516,7 @@ int chela_agent_add_tool(chela_agent *a, const struct chela_tool_opts *given,
 
 int chela_agent_tool(chela_agent *a, const char *name, const char *description, const char *schema,
                      chela_tool_fn *fn, void *user) {
+    CH_ENTER(a, a->rt->loop, NULL);
     struct chela_tool_opts opts = CHELA_TOOL_OPTS(.name = name, .description = description,
                                                   .schema = schema, .fn = fn, .user = user);
     if (!a)
@@ -524,10 +531,12 @@ int chela_agent_tool(chela_agent *a, const char *name, const char *description, 
 }
 
 const struct chela_error *chela_agent_last_error(const chela_agent *a) {
+    CH_ENTER_OR(a, a->rt->loop, NULL, NULL);
     return &a->failed;
 }
 
 int chela_agent_remove_tool(chela_agent *a, const char *name, struct chela_error *err) {
+    CH_ENTER(a, a->rt->loop, err);
     int rc = ch_registry_remove(&a->registry, name);
     a->policy.absent = ch_channel_tool(&a->registry);
     return rc < 0 ? ch_fail(err, rc, "agent %s has no tool '%s'", a->id, name) : 0;
@@ -535,6 +544,7 @@ int chela_agent_remove_tool(chela_agent *a, const char *name, struct chela_error
 
 int chela_agent_add_command(chela_agent *a, const struct chela_command_opts *given,
                             struct chela_error *err) {
+    CH_ENTER(a, a->rt->loop, err);
     struct chela_command_opts own;
     struct ch_command_opts opts = {0};
     int rc = CH_OPTS_NEED(chela_command_opts, &own, given, err);
@@ -576,10 +586,12 @@ static char *agent_write_tools(const chela_agent *a, const struct ch_policy *pol
 }
 
 char *chela_agent_tools_json(const chela_agent *a) {
+    CH_ENTER_OR(a, a->rt->loop, NULL, NULL);
     return agent_write_tools(a, &a->policy);
 }
 
 char *chela_agent_tools_for_json(const chela_agent *a, const char *channel, const char *sender) {
+    CH_ENTER_OR(a, a->rt->loop, NULL, NULL);
     struct ch_policy p = {.permission = CHELA_PERM_ADMIN,
                           .absent = channel ? NULL : a->policy.absent};
     CH_AUTOFREE struct ch_policy *bounds CH_UNUSED =
@@ -588,6 +600,7 @@ char *chela_agent_tools_for_json(const chela_agent *a, const char *channel, cons
 }
 
 char *chela_agent_policies_json(const chela_agent *a, const char *channel, const char *sender) {
+    CH_ENTER_OR(a, a->rt->loop, NULL, NULL);
     struct ch_who who = {channel, sender};
     struct ch_buf out = {0};
     struct ch_jw w = ch_jw(&out);
@@ -604,6 +617,7 @@ char *chela_agent_policies_json(const chela_agent *a, const char *channel, const
 }
 
 char *chela_agent_rules_json(const chela_agent *a) {
+    CH_ENTER_OR(a, a->rt->loop, NULL, NULL);
     CH_ARENA_AUTO arena = {0};
     struct ch_buf out = {0};
     struct ch_jw w = ch_jw(&out);
@@ -616,6 +630,7 @@ char *chela_agent_rules_json(const chela_agent *a) {
 }
 
 int64_t chela_agent_context_window(const chela_agent *a) {
+    CH_ENTER_OR(a, a->rt->loop, NULL, 0);
     return ch_target_window(a->targets[0]);
 }
 
@@ -631,6 +646,7 @@ static void write_skill_tools(struct ch_jw *w, const chela_agent *a, const struc
 }
 
 char *chela_agent_skills_json(const chela_agent *a) {
+    CH_ENTER_OR(a, a->rt->loop, NULL, NULL);
     struct ch_buf out = {0};
     struct ch_jw w = ch_jw(&out);
     ch_jw_begin(&w, '[');
@@ -685,6 +701,7 @@ static bool is_object(const char *json) {
 }
 
 int chela_agent_memo(chela_agent *a, const char *json, struct chela_error *err) {
+    CH_ENTER(a, a->rt->loop, err);
     if (json && strlen(json) > CH_LIMIT_MEMO)
         return ch_fail(err, CHELA_ELIMIT, "the memo has more than %d bytes", (int)CH_LIMIT_MEMO);
     if (json && !is_object(json))
@@ -696,6 +713,7 @@ int chela_agent_memo(chela_agent *a, const char *json, struct chela_error *err) 
 
 char *chela_agent_call_tool(chela_agent *a, const char *name, const char *arguments,
                             struct chela_error *err) {
+    CH_ENTER_OR(a, a->rt->loop, err, NULL);
     static const struct ch_batch_ops ops = {.finished = write_single, .over = single_over};
     if (ch_loop_may_run(a->rt->loop, err) < 0)
         return NULL;

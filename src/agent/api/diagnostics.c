@@ -5,6 +5,7 @@
 #include "agent/handle/lookup.h"
 #include "base/mem.h"
 #include "chela/survey.h"
+#include "io/loop_entry.h"
 #include "io/module.h"
 #include "model/catalog/provider.h"
 #include "tool/process/sandbox_options.h"
@@ -149,6 +150,7 @@ static void look_at_sandbox(const struct ch_sandbox_policy *policy, struct ch_jw
 }
 
 char *chela_runtime_survey(chela_runtime *rt, const struct chela_sandbox_opts *sandbox) {
+    CH_ENTER_OR(rt, rt->loop, NULL, NULL);
     struct ch_buf out = {0};
     struct ch_jw w = ch_jw(&out);
     CH_ARENA_AUTO arena = {0};

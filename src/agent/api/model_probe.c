@@ -6,6 +6,7 @@
 
 #include "agent/api/agent.h"
 #include "agent/session/agent_parts.h"
+#include "io/loop_entry.h"
 #include "model/provider/server_query.h"
 #include "model/provider/target.h"
 #include "base/clock.h"
@@ -174,6 +175,7 @@ static void model_probe_find_window(chela_runtime *rt, struct findings *f) {
 
 char *chela_model_probe(chela_runtime *rt, const struct chela_agent_opts *opts,
                         struct chela_error *err) {
+    CH_ENTER_OR(rt, rt->loop, err, NULL);
     struct findings f = {.with_tools = true};
     chela_agent *agent = NULL;
     char *report = NULL;

@@ -2,6 +2,7 @@
 #include "chela/models.h"
 
 #include "agent/handle/runtime.h"
+#include "io/loop_entry.h"
 #include "model/provider/server_query.h"
 #include "model/provider/target.h"
 #include "base/error.h"
@@ -135,6 +136,7 @@ static int write_offered(chela_runtime *rt, const char *provider, struct ch_jw *
 }
 
 char *chela_models_json(chela_runtime *rt, const char *provider, struct chela_error *err) {
+    CH_ENTER_OR(rt, rt->loop, err, NULL);
     struct ch_buf out = {0};
     struct ch_jw w = ch_jw(&out);
     int rc = CHELA_OK;

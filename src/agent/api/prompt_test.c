@@ -18,6 +18,7 @@
 #include "base/opts.h"
 #include "base/utf8.h"
 #include "chela/prompt.h"
+#include "io/loop_entry.h"
 #include "json/writer.h"
 #include "prompt/cases.h"
 #include "prompt/judge.h"
@@ -410,6 +411,7 @@ static void prompt_test_release(struct test *test) {
 
 char *chela_prompt_test(chela_runtime *rt, const struct chela_prompt_test_opts *opts,
                         struct chela_error *err) {
+    CH_ENTER_OR(rt, rt->loop, err, NULL);
     struct test test = {.rt = rt};
     int rc = read_opts(&test, opts, err);
     if (rc == 0)

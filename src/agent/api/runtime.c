@@ -13,6 +13,7 @@
 #include "agent/handle/session.h"
 #include "agent/journal/journal.h"
 #include "agent/journal/outbox.h"
+#include "io/loop_entry.h"
 #include "model/provider/context_window.h"
 #include "model/provider/discover.h"
 #include "agent/run/driver.h"
@@ -219,8 +220,7 @@ static void runtime_close_parts(chela_runtime *rt) {
 }
 
 void chela_runtime_close(chela_runtime *rt) {
-    if (!rt)
-        return;
+    CH_ENTER_OR(rt, rt->loop, NULL, );
     if (ch_loop_in_callback(rt->loop)) {
         CH_LOG_SCOPE(rt->sink);
         ch_log(CH_LOG_ERROR, "runtime", "chela_runtime_close was called from a callback: ignored");
@@ -239,6 +239,7 @@ void chela_runtime_close(chela_runtime *rt) {
 }
 
 int chela_runtime_run(chela_runtime *rt) {
+    CH_ENTER(rt, rt->loop, NULL);
     if (!rt->own_loop)
         return CHELA_ESTATE;
     if (rt->idle) /* a run that is paused may have been cancelled */
@@ -247,31 +248,37 @@ int chela_runtime_run(chela_runtime *rt) {
 }
 
 int chela_runtime_poll(chela_runtime *rt) {
+    CH_ENTER(rt, rt->loop, NULL);
     ch_loop_tick(rt->loop);
     return 0;
 }
 
 int chela_runtime_provider(chela_runtime *rt, const struct chela_provider_opts *opts,
                            struct chela_error *err) {
+    CH_ENTER(rt, rt->loop, err);
     return ch_providers_add(&rt->providers, opts, err);
 }
 
 int chela_runtime_price(chela_runtime *rt, const char *provider, const char *model,
                         const struct chela_price *price, struct chela_error *err) {
+    CH_ENTER(rt, rt->loop, err);
     return ch_providers_add_price(&rt->providers, provider, model, price, err);
 }
 
 int chela_runtime_context_window(chela_runtime *rt, const char *provider, const char *model,
                                  int64_t tokens, struct chela_error *err) {
+    CH_ENTER(rt, rt->loop, err);
     return ch_providers_add_window(&rt->providers, provider, model, tokens, err);
 }
 
 int chela_runtime_model_quirks(chela_runtime *rt, const char *provider, const char *model,
                                const char *quirks, struct chela_error *err) {
+    CH_ENTER(rt, rt->loop, err);
     return ch_providers_add_quirks(&rt->providers, provider, model, quirks, err);
 }
 
 int chela_runtime_skills(chela_runtime *rt, const char *dir, struct chela_error *err) {
+    CH_ENTER(rt, rt->loop, err);
     size_t n = 0;
     if (!dir || *dir != '/')
         return ch_fail(err, CHELA_EINVAL, "the path of a directory of skills must be absolute");
@@ -316,6 +323,7 @@ bool ch_runtime_trusts_skills(const chela_runtime *rt, const char *workspace,
 }
 
 const char *chela_default_model(chela_runtime *rt, const char **why) {
+    CH_ENTER_OR(rt, rt->loop, NULL, NULL);
     if (!rt->default_model)
         rt->default_model = ch_discover_model(&rt->providers, &rt->default_model_why);
     if (why)

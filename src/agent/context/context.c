@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/shared_text.h"
+#include "io/loop_entry.h"
 #include "prompt/assemble.h"
 #include "prompt/envelope.h"
 #include "prompt/prompt.h"
@@ -110,6 +111,7 @@ void ch_context_release(struct ch_context *c) {
 
 char *chela_agent_expand(const chela_agent *a, const char *text, size_t len,
                          struct chela_error *err) {
+    CH_ENTER_OR(a, a->rt->loop, err, NULL);
     struct ch_buf out = {0};
     if (!ch_skill_called(ch_sv(text, len)))
         return ch_strndup(text, len);

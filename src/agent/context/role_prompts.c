@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/opts.h"
 #include "chela/prompt.h"
+#include "io/loop_entry.h"
 #include "json/writer.h"
 #include "prompt/prompts.h"
 #include "prompt/prompts_builtin.h"
@@ -45,6 +46,7 @@ void ch_role_prompts_free(chela_runtime *rt) {
 }
 
 int chela_prompts_load(chela_runtime *rt, const char *dir, struct chela_error *err) {
+    CH_ENTER(rt, rt->loop, err);
     int rc = open_prompts(rt, err);
     if (rc == 0)
         rc = ch_prompts_load(rt->prompts, dir, err);
@@ -53,12 +55,14 @@ int chela_prompts_load(chela_runtime *rt, const char *dir, struct chela_error *e
 
 int chela_prompts_pin(chela_runtime *rt, const char *name, const char *version,
                       struct chela_error *err) {
+    CH_ENTER(rt, rt->loop, err);
     int rc = open_prompts(rt, err);
     return rc < 0 ? rc : ch_prompts_pin(rt->prompts, name, version, err);
 }
 
 int chela_prompts_rollout(chela_runtime *rt, const char *name, const char *version,
                           unsigned percent, struct chela_error *err) {
+    CH_ENTER(rt, rt->loop, err);
     int rc = open_prompts(rt, err);
     return rc < 0 ? rc : ch_prompts_rollout(rt->prompts, name, version, percent, err);
 }
@@ -133,6 +137,7 @@ static void write_prompt(struct ch_jw *w, const struct ch_prompts *c,
 }
 
 char *chela_prompts_json(chela_runtime *rt, struct chela_error *err) {
+    CH_ENTER_OR(rt, rt->loop, err, NULL);
     const struct ch_prompts *c = ch_role_prompts(rt, err);
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
@@ -175,6 +180,7 @@ static int role_prompts_read_query(const struct chela_prompt_query *given,
 
 char *chela_prompt_json(chela_runtime *rt, const struct chela_prompt_query *q,
                         struct chela_error *err) {
+    CH_ENTER_OR(rt, rt->loop, err, NULL);
     struct ch_prompt_query query;
     const struct ch_prompts *c =
         role_prompts_read_query(q, &query, err) < 0 ? NULL : ch_role_prompts(rt, err);
@@ -215,6 +221,7 @@ static int read_values(struct ch_arena *a, struct ch_sv json, struct ch_prompt_v
 
 char *chela_prompt_render(chela_runtime *rt, const struct chela_prompt_query *q,
                           const char *values, size_t len, struct chela_error *err) {
+    CH_ENTER_OR(rt, rt->loop, err, NULL);
     struct ch_prompt_query query;
     const struct ch_prompts *c =
         role_prompts_read_query(q, &query, err) < 0 ? NULL : ch_role_prompts(rt, err);

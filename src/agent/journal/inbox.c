@@ -15,6 +15,7 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "base/opts.h"
+#include "io/loop_entry.h"
 
 void ch_inbox_take(chela_session *s, const char *event) {
     struct ch_run_journal *k = ch_run_journal_of_session(s);
@@ -51,6 +52,7 @@ static void on_accepted(int rc, const struct chela_error *err, void *user) {
 
 int chela_inbox_accept(chela_runtime *rt, const struct chela_inbox_event *given,
                        chela_accepted_fn *fn, void *user, struct chela_error *err) {
+    CH_ENTER(rt, rt->loop, err);
     struct chela_inbox_event e;
     int rc = CH_OPTS_NEED(chela_inbox_event, &e, given, err);
 
@@ -78,6 +80,7 @@ int chela_inbox_accept(chela_runtime *rt, const struct chela_inbox_event *given,
 }
 
 int chela_inbox_settle(chela_runtime *rt, const char *id, struct chela_error *err) {
+    CH_ENTER(rt, rt->loop, err);
     if (!rt->journal)
         return ch_fail(err, CHELA_ESTATE, "there is no store to keep events in");
     inbox_settle(rt->journal, id);

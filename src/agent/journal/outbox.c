@@ -31,6 +31,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/opts.h"
+#include "io/loop_entry.h"
 #include "json/json.h"
 #include "json/writer.h"
 
@@ -403,6 +404,7 @@ static int64_t back_off(const struct letter *l) {
 
 int chela_outbox_receipt(chela_runtime *rt, const char *key, enum chela_receipt what,
                          const char *note, int64_t wait_ms, struct chela_error *err) {
+    CH_ENTER(rt, rt->loop, err);
     CH_LOG_SCOPE(rt->sink);
     struct letter *l = find_letter(outbox(rt), key);
 
@@ -448,6 +450,7 @@ static struct channel *need_channel(struct ch_outbox *box, const char *name) {
 
 int chela_outbox_channel(chela_runtime *rt, const char *name, chela_send_fn *fn, void *user,
                          struct chela_error *err) {
+    CH_ENTER(rt, rt->loop, err);
     struct ch_outbox *box = outbox(rt);
 
     if (!name || !*name)
@@ -491,6 +494,7 @@ static int outbox_check(const chela_runtime *rt, const struct chela_outbound *m,
 
 int chela_outbox_put(chela_runtime *rt, const struct chela_outbound *given, chela_accepted_fn *fn,
                      void *user, struct chela_error *err) {
+    CH_ENTER(rt, rt->loop, err);
     struct chela_outbound m;
     int rc = CH_OPTS_NEED(chela_outbound, &m, given, err);
 
@@ -550,6 +554,7 @@ static int64_t asked_wait(const chela_runtime *rt, const struct chela_store_item
 
 int chela_outbox_recall(chela_runtime *rt, const struct chela_store_item *item,
                         struct chela_error *err) {
+    CH_ENTER(rt, rt->loop, err);
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v;
     struct ch_outbox *box = outbox(rt);
@@ -617,6 +622,7 @@ bool ch_outbox_is_sending(const chela_runtime *rt) {
 }
 
 size_t chela_outbox_waiting(const chela_runtime *rt) {
+    CH_ENTER_OR(rt, rt->loop, NULL, 0);
     return rt->outbox ? rt->outbox->n : 0;
 }
 

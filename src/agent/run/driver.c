@@ -43,6 +43,7 @@
 #include "base/choice.h"
 #include "base/random_id.h"
 #include "base/limits.h"
+#include "io/loop_entry.h"
 #include "model/codec/errors.h"
 #include "tool/builtin/chat/message.h"
 #include "tool/call/delivery.h"
@@ -940,6 +941,7 @@ void ch_run_unref(chela_run *run) {
 }
 
 int chela_run_wait(chela_run *run) {
+    CH_ENTER(run, run->loop, NULL);
     if (run->control->idle)
         return 0;
     int rc = ch_loop_may_run(run->loop, NULL);
@@ -947,6 +949,7 @@ int chela_run_wait(chela_run *run) {
 }
 
 void chela_run_free(chela_run *run) {
+    CH_ENTER_OR(run, run->loop, NULL, );
     if (run)
         ch_run_unref(run);
 }

@@ -15,6 +15,7 @@
 #include "agent/run/driver.h"
 #include "agent/run/think.h"
 #include "base/limits.h"
+#include "io/loop_entry.h"
 
 bool ch_takeover_apply(chela_run *run) {
     CH_AUTOFREE char *words = CH_TAKE(run->last_words);
@@ -42,6 +43,7 @@ void ch_takeover_request(chela_run *run, const char *text) {
 }
 
 int chela_run_take_over(chela_run *run, const char *text, size_t len) {
+    CH_ENTER(run, run->loop, NULL);
     if (run->dead || run->retired || ch_run_over(&run->m) ||
         ch_run_interruption(run) != CH_IN_INPUT)
         return CHELA_ESTATE;

@@ -22,6 +22,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/opts.h"
+#include "io/loop_entry.h"
 
 struct ch_input_queue {
     chela_session *session;
@@ -135,6 +136,7 @@ struct ch_media_total ch_input_queue_media(const chela_session *s) {
 
 int chela_session_queue(chela_session *s, const struct chela_queue_opts *given,
                         struct chela_error *err) {
+    CH_ENTER(s, s->agent->rt->loop, err);
     struct ch_input_queue *f = inflow(s);
     struct chela_queue_opts opts;
     int rc = CH_OPTS_NEED(chela_queue_opts, &opts, given, err);
@@ -443,6 +445,7 @@ static int read_opts(struct ch_input_queue *f, const struct chela_run_opts *give
 
 int chela_session_send(chela_session *s, const char *text, size_t len,
                        const struct chela_run_opts *given, struct chela_error *err) {
+    CH_ENTER(s, s->agent->rt->loop, err);
     struct ch_input_queue *f = inflow(s);
     struct chela_run_opts opts;
     struct ch_msg *m;

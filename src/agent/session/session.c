@@ -28,6 +28,7 @@
 #include "base/log.h"
 #include "base/opts.h"
 #include "base/utf8.h"
+#include "io/loop_entry.h"
 #include "json/writer.h"
 #include "model/codec/encoder.h"
 #include "model/message/message_json.h"
@@ -60,6 +61,7 @@ static void on_job_end(const struct ch_job_end *end, void *user) {
 }
 
 void chela_session_on_wake(chela_session *s, chela_wake_fn *fn, void *user) {
+    CH_ENTER_OR(s, s->agent->rt->loop, NULL, );
     s->on_wake = fn;
     s->wake_user = user;
 }
@@ -105,8 +107,9 @@ int ch_session_key_check(struct ch_sv key, struct chela_error *err) {
 
 int chela_session_new(chela_agent *agent, const char *key, chela_session **out,
                       struct chela_error *err) {
-    int rc = key ? ch_session_key_check(ch_sv_str(key), err) : 0;
     *out = NULL;
+    CH_ENTER(agent, agent->rt->loop, err);
+    int rc = key ? ch_session_key_check(ch_sv_str(key), err) : 0;
     return rc < 0 ? rc : ch_session_open(agent, key, true, out, err);
 }
 
@@ -175,6 +178,7 @@ void ch_session_opened(chela_session *s) {
 }
 
 void chela_session_on_ready(chela_session *s, chela_ready_fn *fn, void *user) {
+    CH_ENTER_OR(s, s->agent->rt->loop, NULL, );
     s->on_ready = fn;
     s->ready_user = user;
 }
@@ -194,6 +198,7 @@ static int wait_until_open(chela_session *s, struct chela_error *err) {
 }
 
 int chela_session_wait(chela_session *s, struct chela_error *err) {
+    CH_ENTER(s, s->agent->rt->loop, err);
     struct ch_run_journal *k = s->journal;
     if (!k)
         return 0;
@@ -212,6 +217,7 @@ bool ch_session_sleeps(const chela_session *s) {
 }
 
 enum chela_session_status chela_session_status(const chela_session *s) {
+    CH_ENTER_OR(s, s->agent->rt->loop, NULL, 0);
     const struct ch_journal_replay *past = s->journal ? s->journal->past : NULL;
     if (s->run && (!s->run->over || s->run->m.reason == CH_REASON_INTERRUPTED))
         return CHELA_SESSION_RUNNING;
@@ -223,8 +229,7 @@ enum chela_session_status chela_session_status(const chela_session *s) {
 /* May be called from the session's own callbacks: all work stops now, and
  * ch_runtime_free_closed frees the memory. */
 void chela_session_close(chela_session *s) {
-    if (!s)
-        return;
+    CH_ENTER_OR(s, s->agent->rt->loop, NULL, );
     chela_runtime *rt = s->agent->rt;
     if (s->agent->own == s)
         s->agent->own = NULL;
@@ -274,10 +279,12 @@ void ch_session_free(chela_session *s) {
 }
 
 const char *chela_session_key(const chela_session *s) {
+    CH_ENTER_OR(s, s->agent->rt->loop, NULL, NULL);
     return s->key;
 }
 
 char *chela_session_last_text(const chela_session *s) {
+    CH_ENTER_OR(s, s->agent->rt->loop, NULL, NULL);
     struct ch_buf out = {0};
     size_t n = s->transcript.n;
     while (n > 0 && s->transcript.msgs[n - 1]->kind != CH_MSG_ASSISTANT)
@@ -290,10 +297,12 @@ char *chela_session_last_text(const chela_session *s) {
 }
 
 char *chela_session_messages_json(const chela_session *s) {
+    CH_ENTER_OR(s, s->agent->rt->loop, NULL, NULL);
     return chela_session_recent_json(s, s->transcript.n);
 }
 
 char *chela_session_recent_json(const chela_session *s, size_t n) {
+    CH_ENTER_OR(s, s->agent->rt->loop, NULL, NULL);
     struct ch_buf out = {0};
     struct ch_jw w = ch_jw(&out);
     ch_jw_begin(&w, '[');
@@ -311,6 +320,7 @@ static bool is_paused(const chela_run *run) {
 
 int chela_session_channel(chela_session *s, const struct chela_channel *given,
                           struct chela_error *err) {
+    CH_ENTER(s, s->agent->rt->loop, err);
     struct chela_channel c;
     int rc = CH_OPTS_READ(chela_channel, &c, given, err);
     if (rc < 0)
@@ -436,9 +446,10 @@ int ch_session_refuse(chela_session *s, const struct chela_run_opts *given,
 
 int chela_run_start(chela_session *s, const char *text, size_t len,
                     const struct chela_run_opts *given, chela_run **out, struct chela_error *err) {
+    hand_out(NULL, out);
+    CH_ENTER(s, s->agent->rt->loop, err);
     struct chela_run_opts opts;
     struct ch_msg *input;
-    hand_out(NULL, out);
     int rc = ch_session_run_opts(given, &opts, err);
     if (rc == 0)
         rc = check_idle(s, err);
@@ -450,9 +461,10 @@ int chela_run_start(chela_session *s, const char *text, size_t len,
 
 int chela_session_compact(chela_session *s, const char *focus, const struct chela_run_opts *given,
                           chela_run **out, struct chela_error *err) {
+    hand_out(NULL, out);
+    CH_ENTER(s, s->agent->rt->loop, err);
     struct chela_run_opts opts;
     enum chela_session_status status = chela_session_status(s);
-    hand_out(NULL, out);
     int rc = ch_session_run_opts(given, &opts, err);
     if (rc < 0)
         return rc;
@@ -476,8 +488,9 @@ int chela_session_compact(chela_session *s, const char *focus, const struct chel
 
 int chela_run_wake(chela_session *s, const struct chela_run_opts *given, chela_run **out,
                    struct chela_error *err) {
-    struct chela_run_opts opts;
     hand_out(NULL, out);
+    CH_ENTER(s, s->agent->rt->loop, err);
+    struct chela_run_opts opts;
     int rc = ch_session_run_opts(given, &opts, err);
     if (rc < 0)
         return rc;
@@ -493,8 +506,9 @@ int chela_run_wake(chela_session *s, const struct chela_run_opts *given, chela_r
 
 int chela_run_resume(chela_session *s, const struct chela_run_opts *given, chela_run **out,
                      struct chela_error *err) {
-    struct chela_run_opts opts;
     hand_out(NULL, out);
+    CH_ENTER(s, s->agent->rt->loop, err);
+    struct chela_run_opts opts;
     int rc = ch_session_run_opts(given, &opts, err);
     if (rc < 0)
         return rc;
@@ -554,6 +568,7 @@ int ch_session_may_answer(const chela_session *s, const char *call_id, size_t n,
 
 int chela_session_answer(chela_session *s, const char *call_id, const char *content, size_t len,
                          int is_error, struct chela_error *err) {
+    CH_ENTER(s, s->agent->rt->loop, err);
     int rc = answer_own(s, call_id, content, len, is_error, err);
     if (rc == CHELA_ENOENT && s->beside_ops)
         rc = s->beside_ops->answer(s, call_id, ch_sv(content, len), is_error, err);
@@ -578,6 +593,7 @@ static int approve_own(chela_session *s, const char *approval_id, enum chela_dec
 
 int chela_session_approve(chela_session *s, const char *approval_id, enum chela_decision decision,
                           const char *reason, struct chela_error *err) {
+    CH_ENTER(s, s->agent->rt->loop, err);
     if (decision < CHELA_DENY || decision > CHELA_TAKE_OVER)
         return ch_fail(err, CHELA_EINVAL, "approval %s: no decision", approval_id);
     if (decision >= CHELA_EDIT && !(reason && *reason))
@@ -628,10 +644,12 @@ static int enqueue_text(chela_run *run, bool follow_up, struct ch_sv text) {
 }
 
 int chela_run_steer(chela_run *run, const char *text, size_t len) {
+    CH_ENTER(run, run->loop, NULL);
     return enqueue_text(run, false, ch_sv(text, len));
 }
 
 int chela_run_follow_up(chela_run *run, const char *text, size_t len) {
+    CH_ENTER(run, run->loop, NULL);
     return enqueue_text(run, true, ch_sv(text, len));
 }
 
@@ -640,22 +658,26 @@ static bool has_ended(const chela_run *run) {
 }
 
 enum chela_status chela_run_status(const chela_run *run) {
+    CH_ENTER_OR(run, run->loop, NULL, 0);
     if (run->dead && !run->over)
         return CHELA_STATUS_CANCELLED;
     return run->over ? (enum chela_status)ch_reason_status(run->m.reason) : CHELA_STATUS_RUNNING;
 }
 
 enum chela_reason chela_run_reason(const chela_run *run) {
+    CH_ENTER_OR(run, run->loop, NULL, 0);
     if (run->dead && !run->over)
         return CHELA_REASON_CANCELLED;
     return run->over ? (enum chela_reason)run->m.reason : CHELA_REASON_NONE;
 }
 
 const char *chela_run_text(const chela_run *run) {
+    CH_ENTER_OR(run, run->loop, NULL, NULL);
     return has_ended(run) ? ch_buf_str(&run->text) : NULL;
 }
 
 const char *chela_run_error(const chela_run *run) {
+    CH_ENTER_OR(run, run->loop, NULL, NULL);
     return has_ended(run) ? ch_run_error(run) : NULL;
 }
 
@@ -675,6 +697,7 @@ static int code_of(const chela_run *run) {
 }
 
 char *chela_ask(chela_agent *agent, const char *text, struct chela_error *err) {
+    CH_ENTER_OR(agent, agent->rt->loop, err, NULL);
     chela_run *run;
     if (!agent) { /* err states why the agent could not be made */
         if (err && err->code == CHELA_OK)

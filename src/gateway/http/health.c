@@ -22,6 +22,7 @@
 #include "gateway/request/auth.h"
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/request.h"
+#include "io/loop_entry.h"
 #include "io/worker.h"
 #include "store/store.h"
 
@@ -218,6 +219,7 @@ void ch_health_ready(struct ch_request *req) {
 }
 
 void chela_gateway_trouble(chela_gateway *gw, const char *why) {
+    CH_ENTER_OR(gw, gw->rt->loop, NULL, );
     ch_health_state_set_config(gw->health_state, why);
 }
 

@@ -5,6 +5,7 @@
  * events of the store's inbox, in the form of those of HTTP clients (client_input.h). */
 #include "agent/machine/media.h"
 #include "base/choice.h"
+#include "base/entry.h"
 #include "base/error.h"
 #include "base/random_id.h"
 #include "base/limits.h"
@@ -79,9 +80,10 @@ static void follow_forget_ended(struct chela_follow *f) {
 
 int chela_follow_new(chela_store *store, const char *key, chela_follow **out,
                      struct chela_error *err) {
+    *out = NULL;
+    CH_NEEDS(store, err);
     chela_follow *f = ch_alloc(sizeof(*f));
     struct chela_error why = {0};
-    *out = NULL;
     ch_store_ref(store);
     f->store = store;
     f->key = ch_strdup(key);
@@ -113,6 +115,7 @@ void chela_follow_close(chela_follow *f) {
 }
 
 int chela_follow_read(chela_follow *f, chela_event_fn *fn, void *user, struct chela_error *err) {
+    CH_NEEDS(f, err);
     int rc = follow_load(f, err);
     for (struct ch_record_batch *b;
          (b = CH_LIST_FIRST(&f->batches, struct ch_record_batch, link));) {
@@ -132,6 +135,7 @@ static int follow_on_lease(const struct chela_store_session *s, void *user) {
 }
 
 int chela_follow_holder(chela_follow *f, enum chela_holder *out, struct chela_error *err) {
+    CH_NEEDS(f, err);
     return chela_store_session(f->store, f->key, follow_on_lease, out, err);
 }
 
@@ -175,6 +179,7 @@ static int follow_check(const char *text, size_t n, struct chela_error *err) {
 }
 
 int chela_follow_say(chela_follow *f, const char *text, size_t n, struct chela_error *err) {
+    CH_NEEDS(f, err);
     CH_BUF_AUTO data = {0};
     struct ch_jw w = ch_jw(&data);
     int rc = follow_check(text, n, err);
@@ -188,6 +193,7 @@ int chela_follow_say(chela_follow *f, const char *text, size_t n, struct chela_e
 }
 
 int chela_follow_cancel(chela_follow *f, struct chela_error *err) {
+    CH_NEEDS(f, err);
     CH_BUF_AUTO data = {0};
     struct ch_jw w = ch_jw(&data);
     follow_begin(&w, &ch_client_cancel);
@@ -196,6 +202,7 @@ int chela_follow_cancel(chela_follow *f, struct chela_error *err) {
 
 int chela_follow_decide(chela_follow *f, const char *approval_id, enum chela_decision decision,
                         const char *reason, struct chela_error *err) {
+    CH_NEEDS(f, err);
     CH_BUF_AUTO data = {0};
     struct ch_jw w = ch_jw(&data);
     int rc = follow_check(reason ? reason : "", reason ? strlen(reason) : 0, err);
@@ -213,6 +220,7 @@ int chela_follow_decide(chela_follow *f, const char *approval_id, enum chela_dec
 
 int chela_follow_answer(chela_follow *f, const char *call_id, const char *text, size_t n,
                         struct chela_error *err) {
+    CH_NEEDS(f, err);
     CH_BUF_AUTO data = {0};
     struct ch_jw w = ch_jw(&data);
     int rc = follow_check(text, n, err);

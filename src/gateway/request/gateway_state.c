@@ -3,6 +3,7 @@
 #include "gateway/request/gateway_state.h"
 
 #include "agent/journal/journal.h"
+#include "base/entry.h"
 #include "store/store.h"
 
 chela_agent *ch_gateway_agent(const chela_gateway *gw, struct ch_sv id) {
@@ -34,6 +35,7 @@ void ch_gateway_keep(chela_gateway *gw, const char *prefix, struct ch_sv name, s
 }
 
 void chela_gateway_interrupt(chela_gateway *gw) {
+    CH_NEEDS_OR(gw, NULL, );
     if (atomic_exchange(&gw->interrupts, 1) == 0)
         ch_loop_post(gw->rt->loop, &gw->interrupt);
 }

@@ -7,6 +7,7 @@
 #include "agent/handle/session.h"
 #include "agent/journal/schedule.h"
 #include "base/error.h"
+#include "io/loop_entry.h"
 #include "json/writer.h"
 #include "store/store.h"
 #include "tool/call/call.h"
@@ -173,6 +174,8 @@ static int schedule_tool_run(chela_call *call, void *user) {
 }
 
 int chela_schedule_tool(chela_agent *agent, chela_store *store, struct chela_error *err) {
+    CH_ENTER(agent, agent->rt->loop, err);
+    CH_NEEDS(store, err);
     struct schedule_tool *t = ch_arena_alloc(&agent->arena, sizeof(*t));
     *t = (struct schedule_tool){store, agent->id};
     struct chela_tool_opts opts =

@@ -6,6 +6,7 @@
 #include "chela/gateway.h"
 #include "chela/mailbox.h"
 #include "gateway/chat/channel_probe.h"
+#include "io/loop_entry.h"
 #include "model/provider/server_query.h"
 
 #define CONNECT_MS 8000 /* to connect, before the message is sent in any case */
@@ -204,6 +205,7 @@ static int test_alone(chela_runtime *rt, const struct chela_channel_ops *ops,
 
 char *chela_channel_test(chela_runtime *rt, const struct chela_channel_opts *given, const char *to,
                          const char *url, const char *token, struct chela_error *err) {
+    CH_ENTER_OR(rt, rt->loop, err, NULL);
     struct ch_buf out = {0};
     struct ch_jw w = ch_jw(&out);
     struct chela_error why = {0};

@@ -6,6 +6,7 @@
 #include "agent/api/diagnostics.h"
 #include "agent/handle/agent.h"
 #include "agent/handle/session.h"
+#include "io/loop_entry.h"
 #include "model/provider/server_query.h"
 #include "base/error.h"
 #include "base/mem.h"
@@ -148,6 +149,7 @@ static void check_readiness(struct gateway_diagnostics *s) {
 }
 
 char *chela_gateway_survey(chela_runtime *rt, const char *url, const char *token) {
+    CH_ENTER_OR(rt, rt->loop, NULL, NULL);
     struct ch_buf out = {0};
     struct gateway_diagnostics s = {.rt = rt, .url = url, .token = token && *token ? token : NULL};
     s.w = ch_jw(&out);
@@ -215,6 +217,7 @@ static void channel_query(const struct chela_channel_request *r, chela_channel_r
 
 char *chela_channel_survey(chela_runtime *rt, const struct chela_channel_opts *given,
                            struct chela_error *err) {
+    CH_ENTER_OR(rt, rt->loop, err, NULL);
     struct ch_buf out = {0};
     struct ch_jw w = ch_jw(&out);
     struct chela_channel_opts o;
@@ -280,6 +283,7 @@ static void describe_unknown(const char *name, struct chela_error *err) {
 }
 
 char *chela_channel_describe(chela_runtime *rt, const char *name, struct chela_error *err) {
+    CH_ENTER_OR(rt, rt->loop, err, NULL);
     struct ch_buf out = {0};
     struct ch_jw w = ch_jw(&out);
     const struct chela_channel_ops *ops = NULL;

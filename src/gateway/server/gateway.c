@@ -41,6 +41,7 @@
 #include "gateway/server/orphan_scan.h"
 #include "gateway/server/presence.h"
 #include "gateway/server/retention.h"
+#include "io/loop_entry.h"
 #include "net/wire.h"
 #include "store/store.h"
 
@@ -121,6 +122,7 @@ static void gateway_on_stop_now(struct ch_post *p) {
 }
 
 void chela_gateway_stop(chela_gateway *gw, int64_t drain_ms) {
+    CH_NEEDS_OR(gw, NULL, );
     struct gateway_instance *g = instance_of(gw);
     unsigned before = atomic_fetch_add(&g->stops, 1);
     if (before == 0)
@@ -309,6 +311,7 @@ static int gateway_check_workers(const struct chela_gateway_opts *o, struct chel
 
 int chela_gateway_reload(chela_gateway *gw, const struct chela_gateway_opts *given,
                          struct chela_error *err) {
+    CH_ENTER(gw, gw->rt->loop, err);
     CH_LOG_SCOPE(gw->rt->sink);
     struct chela_gateway_opts opts;
     struct gateway_config c = {0};
@@ -453,6 +456,8 @@ static int gateway_open(chela_runtime *rt, const struct chela_gateway_opts *give
 
 int chela_gateway_new(chela_runtime *rt, const struct chela_gateway_opts *opts, chela_gateway **out,
                       struct chela_error *err) {
+    *out = NULL;
+    CH_ENTER(rt, rt->loop, err);
     CH_LOG_SCOPE(rt->sink);
     return gateway_open(rt, opts, false, out, err);
 }
@@ -503,8 +508,7 @@ static void free_instance(struct gateway_instance *g) {
 }
 
 void chela_gateway_close(chela_gateway *gw) {
-    if (!gw)
-        return;
+    CH_ENTER_OR(gw, gw->rt->loop, NULL, );
     CH_LOG_SCOPE(gw->rt->sink);
     struct gateway_instance *g = instance_of(gw);
     ch_session_sockets_close(gw, true);
@@ -545,25 +549,30 @@ int chela_gateway_listen(const char *listen, int *fd, char **address, struct che
 }
 
 const char *chela_gateway_address(const chela_gateway *gw) {
+    CH_ENTER_OR(gw, gw->rt->loop, NULL, NULL);
     return ch_server_address(gw->server);
 }
 
 int chela_gateway_tools(chela_agent *agent, struct chela_error *err) {
+    CH_ENTER(agent, agent->rt->loop, err);
     chela_agent *const agents[] = {agent, NULL};
     return ch_send_tool_add(NULL, agents, err);
 }
 
 int chela_gateway_wants_restart(const chela_gateway *gw) {
+    CH_ENTER_OR(gw, gw->rt->loop, NULL, 0);
     return gw->wants_restart;
 }
 
 int chela_gateway_patched(chela_gateway *gw) {
+    CH_ENTER_OR(gw, gw->rt->loop, NULL, 0);
     bool was = gw->patched;
     gw->patched = false;
     return was;
 }
 
 int chela_gateway_run(chela_gateway *gw) {
+    CH_ENTER(gw, gw->rt->loop, NULL);
     struct gateway_instance *g = instance_of(gw);
     struct ch_loop *loop = gw->rt->loop;
     struct gateway_wait wait = {.over = g->over};

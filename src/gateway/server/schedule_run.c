@@ -11,6 +11,7 @@
 #include "gateway/request/gateway_state.h"
 #include "gateway/schedule/schedules.h"
 #include "gateway/server/gateway.h"
+#include "io/loop_entry.h"
 
 #define LOOK_MS 20
 
@@ -42,6 +43,7 @@ static void schedule_run_on_begun(int rc, const struct chela_error *err, size_t 
 
 int chela_schedule_run(chela_runtime *rt, const struct chela_gateway_opts *opts, const char *name,
                        chela_event_fn *on_event, void *user, size_t *n, struct chela_error *err) {
+    CH_ENTER(rt, rt->loop, err);
     struct schedule_pass p = {0};
     struct chela_gateway_opts own;
     int rc = ch_loop_may_run(rt->loop, err);

@@ -11,6 +11,7 @@
 #include "gateway/lane/lane.h"
 #include "gateway/lane/lane_inbox.h"
 #include "gateway/server/gateway.h"
+#include "io/loop_entry.h"
 
 #define LOOK_MS 200 /* between two looks at the inbox and at the state of the session */
 
@@ -78,6 +79,7 @@ static int work_open(struct work *w, struct chela_error *err) {
 int chela_gateway_work(chela_runtime *rt, const struct chela_gateway_opts *opts, const char *key,
                        const char *text, size_t n, const struct chela_run_opts *run,
                        struct chela_error *err) {
+    CH_ENTER(rt, rt->loop, err);
     struct work w = {.key = key, .text = ch_sv(text, n)};
     struct chela_gateway_opts own;
     int rc = ch_loop_may_run(rt->loop, err);

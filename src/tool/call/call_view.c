@@ -8,30 +8,37 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/entry.h"
 #include "tool/call/call.h"
 #include "json/writer.h"
 
 const char *chela_call_id(const chela_call *call) {
+    CH_NEEDS_OR(call, NULL, NULL);
     return call->id;
 }
 
 const char *chela_call_name(const chela_call *call) {
+    CH_NEEDS_OR(call, NULL, NULL);
     return call->name;
 }
 
 const char *chela_call_arguments(const chela_call *call) {
+    CH_NEEDS_OR(call, NULL, NULL);
     return call->arguments.p;
 }
 
 const char *chela_call_key(const chela_call *call) {
+    CH_NEEDS_OR(call, NULL, NULL);
     return call->key;
 }
 
 const char *chela_call_workspace(const chela_call *call) {
+    CH_NEEDS_OR(call, NULL, NULL);
     return call->workspace;
 }
 
 bool chela_call_cancelled(const chela_call *call) {
+    CH_NEEDS_OR(call, NULL, false);
     return atomic_load(&call->cancelled);
 }
 
@@ -102,9 +109,11 @@ static int call_view_read_string(chela_call *call, const char *name, const struc
 
 #define ARGUMENT(kind, type)                                                    \
     int chela_arg_##kind(chela_call *call, const char *name, type *out) {       \
+        CH_NEEDS(call, NULL);                                                   \
         return call_view_read_##kind(call, name, argument(call, name), out);    \
     }                                                                           \
     int chela_arg_##kind##_opt(chela_call *call, const char *name, type *out) { \
+        CH_NEEDS(call, NULL);                                                   \
         const struct ch_json *v = argument(call, name);                         \
         return v ? call_view_read_##kind(call, name, v, out) : 0;               \
     }
@@ -114,6 +123,7 @@ ARGUMENT(bool, bool)
 ARGUMENT(string, const char *)
 
 const char *chela_arg_json(chela_call *call, const char *name) {
+    CH_NEEDS_OR(call, NULL, NULL);
     const struct ch_json *v = ch_json_get(call->args, name);
     CH_BUF_AUTO text = {0};
     struct ch_jw w = ch_jw(&text);
@@ -134,10 +144,12 @@ const char *ch_arg_name(const chela_call *call, const char *const *names) {
 /* --- the result ---------------------------------------------------------- */
 
 void chela_result_text(chela_call *call, const char *text, size_t len) {
+    CH_NEEDS_OR(call, NULL, );
     ch_answer_text(&call->answer, ch_sv(text, len));
 }
 
 void chela_result_printf(chela_call *call, const char *fmt, ...) {
+    CH_NEEDS_OR(call, NULL, );
     char room[256]; /* most texts are short */
     CH_BUF_AUTO text = {0};
     va_list ap, again;
@@ -156,14 +168,17 @@ void chela_result_printf(chela_call *call, const char *fmt, ...) {
 }
 
 void chela_result_media(chela_call *call, const char *media_type, const void *data, size_t len) {
+    CH_NEEDS_OR(call, NULL, );
     ch_answer_media(&call->answer, media_type, data, len);
 }
 
 void chela_result_details(chela_call *call, const char *json) {
+    CH_NEEDS_OR(call, NULL, );
     ch_answer_details(&call->answer, ch_sv_str(json));
 }
 
 int chela_result_error(chela_call *call, const char *type, const char *fmt, ...) {
+    CH_NEEDS(call, NULL);
     va_list ap;
 
     va_start(ap, fmt);
@@ -178,9 +193,11 @@ int ch_result_invalid(chela_call *call, const char *why) {
 }
 
 void chela_result_no_effect(chela_call *call) {
+    CH_NEEDS_OR(call, NULL, );
     call->answer.untouched = true;
 }
 
 void chela_result_retry_after(chela_call *call, int64_t ms) {
+    CH_NEEDS_OR(call, NULL, );
     call->answer.retry_after_ms = ms > 0 ? ms : 0;
 }

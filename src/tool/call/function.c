@@ -7,6 +7,7 @@
 #include "tool/call/function.h"
 #include "base/opts.h"
 
+#include "io/loop_entry.h"
 #include "tool/call/call.h"
 
 struct function {
@@ -57,11 +58,13 @@ static void function_start(chela_call *call) {
 }
 
 void chela_call_defer(chela_call *call) {
+    CH_ENTER_OR(call, call->env ? call->env->loop : NULL, NULL, );
     if (call->tool->flags & CHELA_TOOL_ON_LOOP)
         call->deferred = true;
 }
 
 void chela_call_on_cancel(chela_call *call, void (*fn)(chela_call *call, void *user), void *user) {
+    CH_ENTER_OR(call, call->env ? call->env->loop : NULL, NULL, );
     call->on_cancel = fn;
     call->on_cancel_user = user;
 }
@@ -76,6 +79,7 @@ static void function_cancel(chela_call *call) {
 }
 
 void chela_call_finish(chela_call *call) {
+    CH_NEEDS_OR(call, NULL, );
     if (!call->deferred || atomic_exchange(&call->finished, true))
         return;
     ch_answer_conclude(&call->answer, 0, &call->made);

@@ -5,6 +5,7 @@
  * the post needs no allocation. */
 #include "tool/call/progress.h"
 
+#include "base/entry.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "tool/result/sanitize.h"
@@ -72,6 +73,7 @@ static struct ch_progress_line *make_line(const char *text) {
 }
 
 void chela_call_progress(chela_call *call, const char *text) {
+    CH_NEEDS_OR(call, NULL, );
     if (chela_call_cancelled(call))
         return;
     if (atomic_fetch_add(&call->nlines, 1) >= CH_LIMIT_PROGRESS_QUEUE) {

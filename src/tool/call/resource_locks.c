@@ -4,10 +4,12 @@
 #include "tool/call/resource_locks.h"
 
 #include "base/limits.h"
+#include "io/loop_entry.h"
 #include "tool/call/call.h"
 #include "tool/process/path.h"
 
 void chela_call_uses(chela_call *call, const char *key, enum chela_use use) {
+    CH_ENTER_OR(call, call->env ? call->env->loop : NULL, NULL, );
     struct ch_uses *u = &call->uses;
 
     if (u->n == CH_LIMIT_USES) {

@@ -3,6 +3,7 @@
 #include "chela/select.h"
 
 #include "base/arena.h"
+#include "base/entry.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
@@ -121,10 +122,12 @@ void chela_tool_index_free(chela_tool_index *ix) {
 }
 
 size_t chela_tool_index_size(const chela_tool_index *ix) {
+    CH_NEEDS_OR(ix, NULL, 0);
     return ix->n;
 }
 
 char *chela_tool_index_select(chela_tool_index *ix, const char *query, size_t len, size_t k) {
+    CH_NEEDS_OR(ix, NULL, NULL);
     struct ch_buf out = {0};
     struct ch_jw w = ch_jw(&out);
 

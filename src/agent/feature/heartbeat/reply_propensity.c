@@ -15,6 +15,7 @@
 
 #include "agent/feature/heartbeat/reply_propensity.h"
 #include "base/arena.h"
+#include "base/entry.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/opts.h"
@@ -147,6 +148,7 @@ static double decay(const struct chela_willing_opts *o, double w, double s, doub
 }
 
 double chela_willing_at(const chela_willing *w, int64_t at) {
+    CH_NEEDS_OR(w, NULL, 0);
     static const struct {
         double until, rate;
     } pieces[] = {{LIVELY_S, LIVELY_RATE}, {RECENT_S, RECENT_RATE}, {INFINITY, 1}};
@@ -358,6 +360,7 @@ static enum chela_urge_reason throw_dice(const chela_willing *w, struct chela_ur
 
 void chela_willing_hear(chela_willing *w, const struct chela_heard *line,
                         struct chela_urge *out) {
+    CH_NEEDS_OR(w, NULL, );
     *out = (struct chela_urge){.reason = CHELA_URGE_OWN, .roll = roll(w)};
     advance(w, line->at);
     if (!line->own) {
@@ -388,12 +391,14 @@ static void reply_propensity_rest(chela_willing *w) {
 }
 
 void chela_willing_turn(chela_willing *w, int64_t at) {
+    CH_NEEDS_OR(w, NULL, );
     pay(w, at);
     reply_propensity_rest(w);
     w->turning = true;
 }
 
 void chela_willing_said(chela_willing *w, int64_t at, unsigned lines) {
+    CH_NEEDS_OR(w, NULL, );
     if (w->turning)
         advance(w, at);
     else
@@ -412,6 +417,7 @@ static void add_time(struct ch_jw *j, const char *key, int64_t at) {
 }
 
 char *chela_willing_save(const chela_willing *w) {
+    CH_NEEDS_OR(w, NULL, NULL);
     struct ch_buf out = {0};
     struct ch_jw j = ch_jw(&out);
     ch_jw_begin(&j, '{');
@@ -463,6 +469,7 @@ static void move_back(chela_willing *w, int64_t now) {
 
 int chela_willing_restore(chela_willing *w, const char *json, size_t len, int64_t now,
                           struct chela_error *err) {
+    CH_NEEDS(w, err);
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v;
     int rc = ch_json_parse(&arena, ch_sv(json, len), CH_JSON_REPLACE, &v, NULL, err);

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/utf8.h"
+#include "io/loop_entry.h"
 #include "tool/process/jobs.h"
 #include "tool/result/sanitize.h"
 
@@ -331,6 +332,7 @@ static bool background_may_answer(const chela_session *s, const char *call_id, s
 }
 
 void chela_session_on_task(chela_session *s, chela_event_fn *fn, void *user) {
+    CH_ENTER_OR(s, s->agent->rt->loop, NULL, );
     s->on_task = fn;
     s->task_user = user;
 }
@@ -374,6 +376,7 @@ static void background_write_job(const struct ch_job *job, struct ch_jw *w) {
 }
 
 char *chela_session_tasks_json(chela_session *s) {
+    CH_ENTER_OR(s, s->agent->rt->loop, NULL, NULL);
     struct ch_job *jobs[CH_LIMIT_JOBS + CH_LIMIT_JOBS_ENDED];
     size_t n = ch_jobs_list(s->jobs, jobs, CH_LEN(jobs));
     struct ch_buf out = {0};
@@ -388,6 +391,7 @@ char *chela_session_tasks_json(chela_session *s) {
 }
 
 char *chela_session_task_text(chela_session *s, const char *id, struct chela_error *err) {
+    CH_ENTER_OR(s, s->agent->rt->loop, err, NULL);
     const struct ch_background *b = background_find(s, id);
     const struct ch_job *job = ch_job_find(s->jobs, ch_sv_str(id));
     struct ch_buf out = {0};
@@ -405,6 +409,7 @@ char *chela_session_task_text(chela_session *s, const char *id, struct chela_err
 }
 
 int chela_session_task_cancel(chela_session *s, const char *id, struct chela_error *err) {
+    CH_ENTER(s, s->agent->rt->loop, err);
     struct ch_background *b = background_find(s, id);
     struct ch_job *job = ch_job_find(s->jobs, ch_sv_str(id));
     CH_BUF_AUTO text = {0};

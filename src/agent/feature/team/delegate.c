@@ -13,6 +13,7 @@
 #include "base/limits.h"
 #include "base/opts.h"
 #include "chela/store.h"
+#include "io/loop_entry.h"
 #include "tool/call/call.h"
 
 /* The agent behind a tool. The id is looked up at each call, because the agent may be
@@ -202,6 +203,8 @@ static const char schema_background[] = DELEGATE_BEGIN
 
 int chela_agent_delegate(chela_agent *a, chela_agent *to, const struct chela_delegate_opts *given,
                          struct chela_error *err) {
+    CH_ENTER(a, a->rt->loop, err);
+    CH_NEEDS(to, err);
     static const struct ch_agent_opts none;
     struct chela_delegate_opts o;
     CH_BUF_AUTO about = {0};

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "io/loop_entry.h"
 #include "json/writer.h"
 #include "model/codec/encoder.h"
 #include "tool/call/call.h"
@@ -183,6 +184,8 @@ static void handoff_describe(const struct takers *t, struct ch_buf *schema, stru
 }
 
 int chela_agent_handoff(chela_agent *a, chela_agent *to, struct chela_error *err) {
+    CH_ENTER(a, a->rt->loop, err);
+    CH_NEEDS(to, err);
     static const struct ch_agent_opts none;
     CH_BUF_AUTO schema = {0};
     CH_BUF_AUTO about = {0};
