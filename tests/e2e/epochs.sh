@@ -161,6 +161,14 @@ say "and now?"
 held 1
 same "the service refuses a block: the next process knows" "1 " "$(refused) $(reasons)"
 
+begin "the service calls a block modified"
+curl -s -X POST "$base/modified"
+say --output jsonl "again"
+same "the service calls a block modified: one request more, and the run ends well" "1 0" "$(refused) $status"
+curl -s -X POST "$base/bound"
+say "and now?"
+same "the service calls a block modified: the session goes on" "1 0" "$(refused) $status"
+
 begin "the service refuses two blocks in a row"
 curl -s -X POST "$base/strip"
 say 'call ls {} then call ls {}'

@@ -177,4 +177,11 @@ exits "tools select: no tools" 2
 check "tools select: names the file" grep -q "none.json" "$err"
 chela tools select --deny calculate "calculate 3 + 4"
 check "tools select: what is denied is not found" sh -c "! grep -qx calculate '$out'"
+
+# Every built-in tool can be denied, whatever its flags.
+chela tools list --json
+mapfile -t names < <(jq -r '.[].name' "$out" | sort -u)
+check "there are built-in tools" test "${#names[@]}" -gt 5
+chela tools list --deny "$(IFS=,; echo "${names[*]}")" --json
+same "each of them can be denied" "" "$(jq -r '.[].name' "$out" | xargs)"
 tap_done

@@ -8,7 +8,8 @@ run. Blocks of other models are ignored. Prints its port. The last user text cho
     call NAME JSON [then ...]   thinking, and a call of the tool; "then" follows its result
     anything else               thinking, and "reply N"
 
-A POST to /off switches the check off, and to /strip accepts no block at all. LOG gets a line for
+A POST to /off switches the check off, /strip accepts no block at all, /modified neither, in other
+words, and /bound switches the check on. LOG gets a line for
 each request: status, number of thinking blocks, hash of the tools, hash of the system prompt."""
 import base64
 import hashlib
@@ -61,6 +62,8 @@ def check(body):
             at = "messages.%d.content.%d" % (i, k)
             if state["mode"] == "strip":
                 return "%s: Invalid `signature` in `thinking` block" % at, None
+            if state["mode"] == "modified":
+                return "%s: thinking or redacted_thinking blocks in the latest assistant message cannot be modified." % at, None
             proof = json.loads(base64.b64decode(b["signature"]))
             if proof["m"] != body["model"]:
                 continue
@@ -133,7 +136,7 @@ class Service(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         data = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        if self.path in ("/off", "/strip", "/bound"):
+        if self.path in ("/off", "/strip", "/modified", "/bound"):
             state["mode"] = self.path[1:]
             self.answer(200, "text/plain", b"")
             return

@@ -55,7 +55,7 @@ struct ch_tool_ops {
 
 /* A tool of the user in place of a built-in tool of the same name, which the agent is denied: the
  * word of the deny list that is this name means the built-in tool. */
-#define CH_TOOL_REPLACES (1u << 26)
+#define CH_TOOL_REPLACES (1u << 24)
 
 struct ch_tool {
     _Atomic unsigned refs;
