@@ -35,6 +35,7 @@
 #include "agent/run/driver.h"
 #include "agent/run/feature.h"
 #include "agent/run/parent.h"
+#include "agent/run/vendor_job.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/redact.h"
@@ -64,6 +65,7 @@ struct ch_think {
     unsigned rounds; /* rounds of tools since the last note */
     const char *key; /* API key of the current call */
     struct ch_http_call *call;
+    struct ch_vendor_job *job; /* owned; NULL: the service replies at once */
     struct ch_decoder *decoder; /* owned; NULL: until the response begins */
     struct ch_http_request http;
     struct ch_shared_head *head; /* a reference: has URL and headers of `http` */
@@ -505,9 +507,12 @@ static bool is_hushed(chela_run *run) {
     return hushed;
 }
 
-static void on_model_event(const struct ch_model_event *mev, void *user) {
+static void on_model_event(const struct ch_model_event *event, void *user) {
     chela_run *run = user;
+    struct ch_model_event piece = *event, *mev = &piece;
     struct chela_event ev;
+    if (run->turn->job && !ch_vendor_job_is_news(run->turn->job, mev))
+        return;
     if (is_hushed(run)) {
         run->turn->unseen += mev->type == CH_MEV_TEXT ? mev->text.n : 0;
         return;
@@ -825,6 +830,8 @@ static void think_on_head(const struct ch_http_head *head, void *user) {
     ch_decoder_head(decoder_of(user), head);
 }
 
+static void ask_for_reply(void *user);
+
 static void end_call(chela_run *run, const struct chela_error *err) {
     struct ch_decoder *d = decoder_of(run);
     struct ch_reply *r = &d->reply;
@@ -836,9 +843,12 @@ static void end_call(chela_run *run, const struct chela_error *err) {
         if (run->stop == CH_IN_CANCEL && !run->session->agent->output)
             keep_seen(run);
         ch_driver_stop(run);
-    } else if (r->error.cls != CH_ERR_NONE)
+    } else if (ch_vendor_job_awaits(&run->turn->job, run->loop, &run->turn->http, r, ask_for_reply,
+                                    run)) {
+        ch_think_drop(run);
+    } else if (r->error.cls != CH_ERR_NONE) {
         on_failure(run, r);
-    else {
+    } else {
         ch_act_written(run, false);
         ch_think_reply(run, r);
     }
@@ -913,6 +923,7 @@ void ch_think_compact(chela_run *run) {
 /* Forgets the last reply. */
 static void expect_reply(chela_run *run) {
     struct turn_texts *texts = run->turn->texts;
+    ch_vendor_job_end(&run->turn->job);
     ch_arena_clear(&run->arena);
     run->turn->output_shown = false;
     run->turn->unseen = 0;
@@ -930,6 +941,13 @@ static void start_call(chela_run *run) {
     run->turn->enough = false;
     run->turn->http.enough = &run->turn->enough;
     run->turn->call = ch_transport_start(run->target->transport, &run->turn->http, &handler, run);
+}
+
+static void ask_for_reply(void *user) {
+    chela_run *run = user;
+    run->turn->enough = false;
+    run->turn->call = ch_transport_start(
+        run->target->transport, ch_vendor_job_request(run->turn->job), &handler, run);
 }
 
 void ch_think(chela_run *run) {
@@ -974,6 +992,7 @@ void ch_think_abort(chela_run *run) {
     struct ch_http_call *call = CH_TAKE(run->turn->call);
     if (call)
         ch_transport_cancel(run->target->transport, call);
+    ch_vendor_job_end(&run->turn->job);
     if (run->compaction)
         ch_compaction_abort(run);
     if (run->recall)

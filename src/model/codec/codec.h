@@ -55,6 +55,9 @@ struct ch_reply {
     struct ch_sv model;    /* the vendor's name of the model; in the decoder's arena */
     struct ch_usage usage;
     bool complete; /* the end marker was received */
+    /* The service makes the reply in the background: the id by which it can be asked for. There is
+     * an error beside it. Empty: no. */
+    struct ch_sv pending;
     struct {
         enum ch_error_class cls; /* CH_ERR_NONE: no error */
         bool retryable;

@@ -7,11 +7,14 @@
  *       response.completed             stop, or tool_use if there are calls
  *       response.incomplete            by its reason: length, refusal, pause
  *       response.failed, error         an error by its code
+ *       none, or a status before the   the service makes the reply in the background: its id
+ *       end
  *
  * A whole reply is the content of response.completed. A delta that differs from the
  * previous one only in its text is matched by a template (delta_fast_path.h). */
 #include <stddef.h>
 
+#include "base/chars.h"
 #include "base/limits.h"
 #include "model/codec/decode.h"
 #include "model/codec/errors.h"
@@ -28,6 +31,7 @@
 struct state {
     struct ch_responses_items items;
     unsigned last;                         /* index of the last item */
+    struct ch_sv job; /* id of a reply that the service makes in the background; empty: none */
     struct ch_template template;           /* matches deltas */
     enum ch_responses_delta template_kind; /* kind of these deltas */
     unsigned template_key;                 /* key of the block that they are appended to */
@@ -47,7 +51,8 @@ static struct ch_responses_items *items_of(struct ch_decoder *d) {
 /* --- the state of the reply */
 
 struct response {
-    struct ch_sv object, status, model, reason;
+    struct ch_sv object, id, status, model, reason;
+    bool background;
     struct ch_sv output, usage; /* JSON */
     struct ch_sv json;          /* the whole response object */
 };
@@ -58,6 +63,8 @@ static void read_response(struct ch_pull *p, struct response *r) {
     };
     static const struct ch_member members[] = {
         CH_MEMBER(struct response, object, "object", CH_MEMBER_STR),
+        CH_MEMBER(struct response, id, "id", CH_MEMBER_STR),
+        CH_MEMBER(struct response, background, "background", CH_MEMBER_BOOL),
         CH_MEMBER(struct response, status, "status", CH_MEMBER_STR),
         CH_MEMBER(struct response, model, "model", CH_MEMBER_STR),
         CH_MEMBERS_IN("incomplete_details", details),
@@ -159,6 +166,41 @@ static void add_logprobs(struct ch_decoder *d, struct ch_sv json) {
         }
 }
 
+/* --- replies that the service makes in the background */
+
+static bool is_job(struct ch_sv status) {
+    return ch_sv_is(status, "queued") || ch_sv_is(status, "in_progress");
+}
+
+/* The id becomes a part of a URL. */
+static struct ch_sv job_id(struct ch_decoder *d, struct ch_sv id) {
+    bool fits = id.n && id.n <= CH_LIMIT_VENDOR_JOB_ID;
+    for (size_t i = 0; i < id.n && fits; i++)
+        fits = ch_char_is(id.p[i], CH_CHAR_WORD | CH_CHAR_DASH);
+    return fits ? ch_arena_sv(&d->arena, id) : CH_SV("");
+}
+
+/* The state of a reply in a stream, which may end long before the reply is made. */
+static void note_job(struct ch_decoder *d, const struct response *r, struct ch_sv event) {
+    struct state *st = responses_decode_state_of(d);
+    if (!st->job.n && (r->background || ch_sv_is(event, "queued") || ch_sv_is(r->status, "queued")))
+        st->job = job_id(d, r->id);
+}
+
+static int fail_pending(struct ch_decoder *d, const struct response *r) {
+    d->recognised = true;
+    d->reply.pending = job_id(d, r->id);
+    char *line = ch_arena_printf(&d->arena, "the service still makes the reply (status \"%.*s\")",
+                                 CH_SV_FMT(r->status));
+    ch_decoder_fail_as(d, CH_ERR_SERVER, false, ch_sv_str(line));
+    return CHELA_OK;
+}
+
+static void responses_decode_on_end(struct ch_decoder *d) {
+    if (!d->reply.complete && d->reply.error.cls == CH_ERR_NONE && d->status / 100 == 2)
+        d->reply.pending = responses_decode_state_of(d)->job;
+}
+
 /* Apply the whole reply. event_status is its status according to the event. */
 static int use_response(struct ch_decoder *d, const struct response *r, struct ch_sv event_status,
                         struct chela_error *err) {
@@ -176,6 +218,8 @@ static int use_response(struct ch_decoder *d, const struct response *r, struct c
         add_logprobs(d, r->output);
     if (ch_responses_output(items, d->fold, r->output) < 0)
         return ch_decode_too_large(err);
+    if (is_job(status))
+        return fail_pending(d, r);
     if (!completed && !incomplete)
         return fail_by_status(d, status, r->json, err);
     if (completed)
@@ -342,6 +386,7 @@ static int reply_event(struct ch_decoder *d, struct ch_sv name, const struct eve
     if (status.n)
         return use_response(d, &e->response, status, err);
     responses_decode_set_model(d, e->response.model);
+    note_job(d, &e->response, name);
     return CHELA_OK;
 }
 
@@ -404,5 +449,6 @@ const struct ch_codec ch_codec_responses = {
     .body = responses_decode_on_body,
     .findings = ch_responses_findings,
     .returns_images = true,
+    .end = responses_decode_on_end,
     .release = responses_decode_on_release,
 };

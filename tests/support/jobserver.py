@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""A service of OpenAI's Responses that makes its replies in the background.
+
+    jobserver.py LOG     prints "port N"; LOG gets a line "METHOD PATH" for each request
+
+The first segment of the path decides: body, stream and cut end well; failed, gone and down do
+not; never goes on for ever. A GET in `body` answers in_progress, 503, in_progress, completed."""
+import http.server
+import json
+import sys
+import threading
+
+log = open(sys.argv[1], "a", buffering=1)
+lock = threading.Lock()
+asked = {}
+USAGE = {"input_tokens": 7, "output_tokens": 3, "total_tokens": 10}
+
+
+def response(status, text=None, **more):
+    output = [] if text is None else [{"type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
+                                       "content": [{"type": "output_text", "text": text, "annotations": []}]}]
+    return {"id": "resp_1", "object": "response", "status": status, "background": True, "model": "m", "output": output,
+            "usage": USAGE if status == "completed" else None, "error": None, **more}
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def answer(self, status, value):
+        data = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def stream(self, events, whole):
+        data = "".join(f"event: {e['type']}\ndata: {json.dumps(e)}\n\n" for e in events).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Content-Length", str(len(data) if whole else len(data) + 100))
+        self.end_headers()
+        self.wfile.write(data)
+        self.close_connection = True
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        kind = self.path.split("/")[1]
+        with lock:
+            log.write(f"POST {self.path}\n")
+        if kind == "stream":
+            self.stream([{"type": "response.created", "response": response("queued")},
+                         {"type": "response.queued", "response": response("queued")}], True)
+        elif kind == "cut":
+            item = {"type": "message", "id": "msg_1", "role": "assistant", "status": "in_progress", "content": []}
+            self.stream([{"type": "response.created", "response": response("in_progress")},
+                         {"type": "response.output_item.added", "output_index": 0, "item": item},
+                         {"type": "response.output_text.delta", "item_id": "msg_1", "output_index": 0, "content_index": 0, "delta": "Hello "}], False)
+        else:
+            self.answer(200, response("queued"))
+
+    def do_GET(self):
+        kind = self.path.split("/")[1]
+        with lock:
+            log.write(f"GET {self.path} {self.headers.get('Authorization', '')[:6]}\n")
+            n = asked[kind] = asked.get(kind, 0) + 1
+        if kind == "never":
+            self.answer(200, response("in_progress"))
+        elif kind == "gone":
+            self.answer(404, {"error": {"message": "no such response", "type": "invalid_request_error"}})
+        elif kind == "down":
+            self.answer(401, {"error": {"message": "no", "type": "invalid_request_error"}})
+        elif kind == "failed":
+            self.answer(200, response("failed", error={"code": "server_error", "message": "the job broke"}))
+        elif kind == "body" and n == 2:
+            self.answer(503, {"error": {"message": "busy", "type": "server_error"}})
+        elif kind == "body" and n < 4:
+            self.answer(200, response("in_progress"))
+        else:
+            self.answer(200, response("completed", "Hello world."))
+
+
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+server.daemon_threads = True
+print(f"port {server.server_port}", flush=True)
+server.serve_forever()
