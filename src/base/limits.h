@@ -123,6 +123,8 @@
 #define CH_LIMIT_CALLS_PER_REPLY 128      /* tool calls of one reply that are made */
 #define CH_LIMIT_CALLS_READ 2000          /* tool calls of one reply, made or not */
 #define CH_LIMIT_TOOL_NAME 128            /* bytes of a tool's name */
+#define CH_LIMIT_ARGUMENTS (4 * CH_MB)    /* arguments of one call */
+#define CH_DEFAULT_ARGUMENTS (32 * CH_KB) /* arguments of a reply that are not measured */
 #define CH_LIMIT_CALL_ID 256              /* bytes of a call's id */
 #define CH_LIMIT_SCRIPT_RULES 4096        /* rules of one scripted model */
 #define CH_LIMIT_SCRIPT_PATTERN (4 * CH_KB) /* one regular expression of a rule */

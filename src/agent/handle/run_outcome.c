@@ -4,6 +4,25 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+bool ch_run_outcome_take_text(chela_run *run, const struct ch_msg *m) {
+    static const enum ch_block_type kinds[] = {CH_BLOCK_TEXT, CH_BLOCK_REFUSAL};
+    for (size_t k = 0; m && k < CH_LEN(kinds); k++) {
+        bool any = false;
+        for (uint32_t i = 0; i < m->nblocks; i++)
+            any |= m->blocks[i].type == kinds[k] && ch_sv_trim(m->blocks[i].text).n > 0;
+        if (!any)
+            continue;
+        ch_buf_clear(&run->text);
+        for (uint32_t i = 0; i < m->nblocks; i++)
+            if (m->blocks[i].type == kinds[k]) {
+                ch_buf_expect(&run->text, m->blocks[i].text.n);
+                ch_buf_add_sv(&run->text, m->blocks[i].text);
+            }
+        return true;
+    }
+    return false;
+}
+
 void ch_run_outcome_error(chela_run *run, const char *fmt, ...) {
     va_list ap;
     if (!run->error)

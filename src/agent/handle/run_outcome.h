@@ -8,6 +8,9 @@ static inline void ch_run_outcome_text(chela_run *run, struct ch_sv text) {
     ch_buf_clear(&run->text);
     ch_buf_add_sv(&run->text, text);
 }
+/* Replace the answer so far by the visible text of a reply, or by a refusal's text if it has no
+ * other. False: m, which may be NULL, has no text, and the answer stays. */
+bool ch_run_outcome_take_text(chela_run *run, const struct ch_msg *m);
 /* Append to the answer so far. */
 static inline void ch_run_outcome_add(chela_run *run, struct ch_sv text) {
     ch_buf_add_sv(&run->text, text);

@@ -11,6 +11,7 @@
 #include "agent/context/context.h"
 #include "agent/context/context_budget.h"
 #include "agent/context/epoch.h"
+#include "agent/context/large_calls.h"
 #include "agent/context/reasoning_effort.h"
 #include "agent/context/recall.h"
 #include "agent/context/reply_directives.h"
@@ -536,27 +537,6 @@ static void on_model_event(const struct ch_model_event *event, void *user) {
         ch_emit(run, &ev);
 }
 
-/* Copies the visible text of a reply to run->text, or the refusal's text if the reply has no
- * other text. False: there is no text. */
-static bool take_text(chela_run *run, const struct ch_msg *m) {
-    static const enum ch_block_type kinds[] = {CH_BLOCK_TEXT, CH_BLOCK_REFUSAL};
-    for (size_t k = 0; m && k < CH_LEN(kinds); k++) {
-        bool any = false;
-        for (uint32_t i = 0; i < m->nblocks; i++)
-            any |= m->blocks[i].type == kinds[k] && ch_sv_trim(m->blocks[i].text).n > 0;
-        if (!any)
-            continue;
-        ch_buf_clear(&run->text);
-        for (uint32_t i = 0; i < m->nblocks; i++)
-            if (m->blocks[i].type == kinds[k]) {
-                ch_buf_expect(&run->text, m->blocks[i].text.n);
-                ch_buf_add_sv(&run->text, m->blocks[i].text);
-            }
-        return true;
-    }
-    return false;
-}
-
 static bool emit_calls(chela_run *run, const struct ch_msg *m, unsigned *calls) {
     for (uint32_t i = 0; i < m->nblocks; i++) {
         const struct ch_block *b = &m->blocks[i];
@@ -739,7 +719,7 @@ void ch_think_reply(chela_run *run, struct ch_reply *r) {
     struct ch_input in = {.kind = CH_IN_REPLY,
                           .stop = r->stop,
                           /* private words may be silence */
-                          .has_text = is_private || take_text(run, r->msg),
+                          .has_text = is_private || ch_run_outcome_take_text(run, r->msg),
                           .usage = r->usage,
                           .cost = account(run, &r->usage)};
     keep_stop(run, r);
@@ -752,6 +732,7 @@ void ch_think_reply(chela_run *run, struct ch_reply *r) {
     if (run->dead)
         return;
     bool made = extras && ch_reply_extras_has_media(r->msg);
+    r->msg = ch_large_calls_omit(run, CH_TAKE(r->msg));
     keep_logprobs(run);
     run->reply = keep_reply(run, r, in.cost);
     if (in.has_text && !is_private && r->stop != CH_STOP_REFUSAL)

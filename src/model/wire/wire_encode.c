@@ -17,8 +17,21 @@ struct reading {
     struct ch_transcript transcript;
     struct ch_endpoint endpoint;
     struct ch_model_request req;
+    struct ch_buf dropped; /* members that have no effect: JSON strings, comma separated */
     struct chela_error *err;
 };
+
+static void note_dropped(struct reading *r, const char *where, size_t index, struct ch_sv name) {
+    CH_BUF_AUTO path = {0};
+    if (where)
+        ch_buf_addf(&path, "%s[%zu].", where, index);
+    ch_buf_add_sv(&path, name);
+    ch_buf_addc(&r->dropped, r->dropped.n ? ',' : '"');
+    if (r->dropped.n > 1)
+        ch_buf_addc(&r->dropped, '"');
+    ch_json_escape(&r->dropped, ch_buf_sv(&path));
+    ch_buf_addc(&r->dropped, '"');
+}
 
 static int wire_encode_bad(struct reading *r, const char *key, const char *want) {
     return ch_fail(r->err, CHELA_EINVAL, "request: \"%s\" must be %s", key, want);
@@ -56,13 +69,15 @@ static bool is_of_type(const struct ch_json *v, int type) {
                         : v->type == types[type];
 }
 
-/* Unknown members are ignored, except probable misspellings of known ones. */
+/* Unknown members are dropped and named, except probable misspellings of known ones. */
 static int check_unknown(struct reading *r, struct ch_sv name) {
     struct ch_nearest near = ch_nearest(name);
     for (size_t i = 0; i < CH_LEN(members); i++)
         ch_nearest_try(&near, ch_sv_str(members[i].name));
-    if (!near.best.n)
+    if (!near.best.n) {
+        note_dropped(r, NULL, 0, name);
         return CHELA_OK;
+    }
     return ch_fail(r->err, CHELA_EINVAL,
                    "request: unknown member \"%.*s\" (did you mean \"%.*s\"?)", CH_SV_FMT(name),
                    CH_SV_FMT(near.best));
@@ -132,6 +147,17 @@ static int read_messages(struct reading *r) {
     return CHELA_OK;
 }
 
+static void check_tool(struct reading *r, const struct ch_json *tool) {
+    static const char *const known[] = {"name", "description", "parameters", "strict"};
+    for (CH_JSON_MEMBERS(k, v, tool)) {
+        size_t i = 0;
+        while (i < CH_LEN(known) && !ch_sv_is(ch_json_str(k), known[i]))
+            i++;
+        if (i == CH_LEN(known) && v->type != CH_JSON_NULL && v->type != CH_JSON_FALSE)
+            note_dropped(r, "tools", r->req.ntools, ch_json_str(k));
+    }
+}
+
 static int wire_encode_read_tools(struct reading *r) {
     const struct ch_json *list = ch_json_get(r->v, "tools");
     if (!list)
@@ -146,6 +172,7 @@ static int wire_encode_read_tools(struct reading *r) {
             return wire_encode_bad(r, "tools", "objects with a name");
         if (schema && !ch_json_is(schema, CH_JSON_OBJECT))
             return wire_encode_bad(r, "parameters", "an object");
+        check_tool(r, e);
         tools[r->req.ntools++] = (struct ch_tool_def){
             .name = name,
             .description = ch_json_get_str(e, "description"),
@@ -338,6 +365,8 @@ static int wire_encode_write_request(struct reading *r, struct ch_buf *out, stru
         for (size_t i = 0; i < CH_LEN(pieces); i++)
             ch_buf_add_sv(out, pieces[i]);
         size_t n = out->n - at;
+        if (r->dropped.n)
+            ch_buf_addf(out, ",\"dropped\":[%s]", ch_buf_str(&r->dropped));
         ch_jw_end(&w, '}');
         *body = ch_sv(out->p + at, n);
     }
@@ -363,5 +392,6 @@ int ch_wire_encode_body(const struct ch_codec *codec, struct ch_sv model, struct
         rc = wire_encode_write_request(&r, out, body);
     ch_transcript_release(&r.transcript);
     ch_arena_release(&r.arena);
+    ch_buf_release(&r.dropped);
     return rc;
 }

@@ -15,7 +15,8 @@
  *    "no_calls":bool,"note"}
  * A list of quirks that begins with "=" replaces the provider's quirks; otherwise it changes
  * them. Only messages is required; their form is in message.h. model, if not empty, goes
- * before the request's. A credential is shown as the name of the variable it comes from. */
+ * before the request's. Other members, also of a tool, have no effect; "dropped" names them, as in
+ * ["tools[0].defer_loading"]. A credential is shown as the name of the variable it comes from. */
 int ch_wire_encode(const struct ch_codec *codec, struct ch_sv model, struct ch_sv request,
                    struct ch_buf *out, struct chela_error *err);
 /* The same; *body becomes the bytes of the body, borrowed from out. */

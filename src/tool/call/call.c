@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/utf8.h"
+#include "model/message/left_out.h"
 #include "tool/call/aftermath.h"
 #include "tool/call/call_listener.h"
 #include "tool/call/buffers.h"
@@ -311,6 +312,11 @@ static enum step call_read_arguments(chela_call *call) {
     CH_BUF_AUTO text = {0};
 
     ch_error_clear(&err);
+    if (call->flags & CH_F_CUT && ch_sv_starts(call->arguments, CH_LEFT_OUT))
+        return call_refuse(call, "invalid_arguments",
+                           "The arguments were larger than the conversation can hold, so they were "
+                           "left out, and the call was not run. Do the work in several smaller "
+                           "calls.");
     if (call->flags & CH_F_CUT)
         return call_refuse(call, "invalid_arguments",
                            "The call was cut off before its arguments were complete, so it was not "
