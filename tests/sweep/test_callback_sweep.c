@@ -303,10 +303,13 @@ static void warm_up(void) {
     struct chela_agent_opts opts = CHELA_AGENT_OPTS(.model = "scripted/demo");
     struct chela_gateway_opts serve = CHELA_GATEWAY_OPTS(
             .listen = "127.0.0.1:0", .token = SWEEP_TOKEN, .agents = agents);
+    struct chela_channel_opts chat = CHELA_CHANNEL_OPTS(
+            .name = "feishu", .account = "a", .secret = "b", .domain = "http://127.0.0.1:9");
     if (chela_runtime_new(NULL, &rt, &err) == 0 &&
         chela_agent_new(rt, &opts, &agents[0], &err) == 0)
         chela_gateway_new(rt, &serve, &gw, &err);
     chela_free(chela_runtime_survey(rt, NULL));
+    chela_free(chela_channel_survey(rt, &chat, NULL));
     chela_gateway_close(gw);
     chela_runtime_close(rt);
 }
