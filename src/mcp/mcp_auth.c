@@ -7,6 +7,7 @@
 #include "mcp/mcp_auth.h"
 
 #include <stdlib.h>
+#include <arpa/inet.h>
 #include <sys/random.h>
 
 #include "base/base64.h"
@@ -18,11 +19,14 @@
 #include "base/uri.h"
 #include "guard/secrets.h"
 #include "json/writer.h"
+#include "net/address.h"
 #include "net/server.h"
 #include "net/url.h"
 
 enum ch_mcp_auth_step { IDLE, RESOURCE, SERVER, CLIENT, BROWSER, TOKEN, REFRESH };
 #define MOST_URLS 4
+#define NOT_PUBLIC                                                                             \
+    "the authorization server is not a public https URL; if it is the right one, set auth.issuer"
 
 struct ch_mcp_auth {
     struct ch_mcp_auth_opts opts;
@@ -222,10 +226,41 @@ static const char *origin_of(struct ch_arena *a, const char *text, const char **
     return ch_arena_str(a, ch_buf_sv(&out));
 }
 
-/* A server with TLS names an address without: codes and secrets could be read on the way, and the
- * server could choose an address of the internal network. */
-static bool lacks_tls(const struct ch_mcp_auth *a, const char *url) {
-    return strncasecmp(a->opts.url, "https:", 6) == 0 && strncasecmp(url, "https:", 6) != 0;
+static bool auth_same_origin(const char *a, const char *b) {
+    CH_ARENA_AUTO arena = {0};
+    const char *one = a ? origin_of(&arena, a, NULL) : NULL;
+    const char *other = b ? origin_of(&arena, b, NULL) : NULL;
+
+    return one && other && strcmp(one, other) == 0;
+}
+
+/* This machine, or an address of its network. A name is not looked up: what answers there has a
+ * certificate for it. */
+static bool is_inside(const struct ch_url *url) {
+    struct sockaddr_in6 six = {.sin6_family = AF_INET6};
+    struct sockaddr_in four = {.sin_family = AF_INET};
+    CH_AUTOFREE char *host = ch_strndup(url->host.p, url->host.n);
+
+    if (url->kind == CH_HOST_NAME)
+        return ch_sv_eq_nocase(url->host, CH_SV("localhost")) ||
+               (url->host.n > 10 && ch_sv_eq_nocase(ch_sv(url->host.p + url->host.n - 10, 10),
+                                                    CH_SV(".localhost")));
+    if (url->kind == CH_HOST_IPV4)
+        return inet_pton(AF_INET, host, &four.sin_addr) != 1 ||
+               ch_address_kind((const struct sockaddr *)&four);
+    return inet_pton(AF_INET6, host, &six.sin6_addr) != 1 ||
+           ch_address_kind((const struct sockaddr *)&six);
+}
+
+/* A server may name addresses of its own origin and of the configured issuer, and public ones with
+ * TLS: elsewhere, codes and secrets could be read on the way, and the server could choose an
+ * address of the internal network or another port of this machine. */
+static bool is_elsewhere(const struct ch_mcp_auth *a, const char *text) {
+    struct ch_url url;
+
+    if (auth_same_origin(text, a->opts.url) || auth_same_origin(text, a->opts.issuer))
+        return false;
+    return ch_url_parse(ch_sv_str(text), &url, NULL) < 0 || !url.tls || is_inside(&url);
 }
 
 /* Whether a list of words contains a word. */
@@ -340,9 +375,9 @@ static void take_server(struct ch_mcp_auth *a, const struct ch_json *doc) {
     a->offline = scopes && has_word(scopes, "offline_access");
     if (!a->authorize || !a->token_url)
         auth_fail(a, "the metadata of the authorization server lacks an endpoint");
-    else if (lacks_tls(a, a->authorize) || lacks_tls(a, a->token_url) ||
-             (a->register_url && lacks_tls(a, a->register_url)))
-        auth_fail(a, "the authorization server is not an https URL");
+    else if (is_elsewhere(a, a->authorize) || is_elsewhere(a, a->token_url) ||
+             (a->register_url && is_elsewhere(a, a->register_url)))
+        auth_fail(a, NOT_PUBLIC);
     else if (a->refresh && a->may_refresh && a->issuer && strcmp(a->issuer, a->as) == 0)
         use_refresh_token(a);
     else
@@ -377,8 +412,8 @@ static void find_server(struct ch_mcp_auth *a) {
                                      a->opts.issuer ? "(auth.issuer)"
                                                     : "of the last log-in: if the change is "
                                                       "right, set auth.issuer"));
-    else if (lacks_tls(a, a->as))
-        auth_fail(a, "the authorization server is not an https URL");
+    else if (is_elsewhere(a, a->as))
+        auth_fail(a, NOT_PUBLIC);
     else if (a->nurls)
         try_next(a);
     else
@@ -786,7 +821,7 @@ int ch_mcp_auth_start(struct ch_mcp_auth *a, int status, const char *challenge,
     a->may_refresh = status == 401;
     a->step = RESOURCE;
     a->nurls = a->at = 0;
-    if (metadata && !lacks_tls(a, metadata))
+    if (metadata && !is_elsewhere(a, metadata))
         a->urls[a->nurls++] = metadata;
     else {
         if (*path)

@@ -100,7 +100,7 @@ configure "$gateway/mcp"
 kill -HUP "$gateway_pid"
 renamed() { anon GET /.well-known/oauth-protected-resource/mcp && [ "$(jq -r .resource "$out")" = "$gateway/mcp" ]; }
 check "a reload" eventually renamed
-printf 'mcp: { servers: { r: { url: "%s/mcp" } } }\n' "$gateway" >"$space/client.yaml"
+printf 'mcp: { servers: { r: { url: "%s/mcp", auth: { issuer: "%s" } } } }\n' "$gateway" "$as" >"$space/client.yaml"
 (cd "$space" && with_env env BROWSER="curl -sL" timeout -k 5 60 "$program" mcp login --config client.yaml r) >"$out" 2>"$err" </dev/null
 status=$?
 exits "chela logs in" 0

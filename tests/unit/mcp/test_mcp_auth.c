@@ -75,9 +75,14 @@ static void test_addresses(void **state) {
     static const struct {
         const char *issuer, *tokens, *clients, *problem;
     } table[] = {
-        {"http://10.0.0.1", "", "", "the authorization server is not an https URL"},
-        {"https://as.example", "http://10.0.0.1", "https://as.example", "is not an https URL"},
-        {"https://as.example", "https://as.example", "http://10.0.0.1", "is not an https URL"},
+        {"http://10.0.0.1", "", "", "the authorization server is not a public https URL"},
+        {"https://10.0.0.1", "", "", "not a public https URL"},
+        {"https://127.0.0.1:8443", "", "", "not a public https URL"},
+        {"https://[fd00::1]", "", "", "not a public https URL"},
+        {"https://localhost:8443", "", "", "not a public https URL"},
+        {"https://as.example", "http://10.0.0.1", "https://as.example", "not a public https URL"},
+        {"https://as.example", "https://10.0.0.1", "https://as.example", "not a public https URL"},
+        {"https://as.example", "https://as.example", "http://10.0.0.1", "not a public https URL"},
         {"https://as.example", "https://as.example", "https://as.example", "nobody can log in"},
     };
     struct ch_loop *loop;
@@ -103,12 +108,17 @@ static void test_addresses(void **state) {
     ch_loop_close(loop, NULL, NULL);
 }
 
-/* A server without TLS, such as one on this machine, may name such addresses. */
+/* A server on this machine names neither other ports nor the addresses of others, unless they are
+ * of the configured issuer. */
 static void test_without_tls(void **state) {
     struct ch_loop *loop;
     (void)state;
     assert_int_equal(ch_loop_new(NULL, NULL, &loop, NULL), 0);
     struct ch_mcp_auth *auth = log_in(loop, "http://127.0.0.1:1/mcp");
+    assert_string_equal(wire.url, "http://127.0.0.1:1/.well-known/oauth-protected-resource/mcp");
+    ch_mcp_auth_free(auth);
+    auth = log_in_with(loop, (struct ch_mcp_auth_opts){.url = "http://127.0.0.1:1/mcp",
+                                                       .issuer = "http://169.254.169.254"});
     assert_string_equal(wire.url, "http://169.254.169.254/latest");
     ch_mcp_auth_free(auth);
     ch_loop_close(loop, NULL, NULL);
