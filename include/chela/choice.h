@@ -196,6 +196,12 @@ CHELA_BEGIN_DECLS
     X(CHELA_SESSION_PAUSED, 2, "paused") /* the run waits for a person or the host */              \
     X(CHELA_SESSION_PARKED, 3, "parked") /* resumed too often; `insist` resumes it */
 
+/* The language in which people are told about their runs. */
+#define CHELA_LANGUAGE_VALUES(X)                                                                   \
+    X(CHELA_LANGUAGE_AUTO, 0, "auto") /* the language of the person's last message */              \
+    X(CHELA_LANGUAGE_EN, 1, "en") /* English */                                                    \
+    X(CHELA_LANGUAGE_ZH, 2, "zh") /* Chinese */
+
 /* The state of a run: in progress, or how the run ended. */
 #define CHELA_STATUS_VALUES(X)                                                                     \
     X(CHELA_STATUS_RUNNING, 0, "running")                                                          \
@@ -319,7 +325,8 @@ CHELA_BEGIN_DECLS
     X(COMPACTED, 28, chela_compacted, "strategy", CHELA_COMPACTED_VALUES)                          \
     X(JUDGEMENT, 29, chela_judgement, "action", CHELA_JUDGEMENT_VALUES)                            \
     X(MCP_ERA, 30, chela_mcp_era, "MCP era", CHELA_MCP_ERA_VALUES)                                 \
-    X(MCP_LEVEL, 31, chela_mcp_level, "log level", CHELA_MCP_LEVEL_VALUES)
+    X(MCP_LEVEL, 31, chela_mcp_level, "log level", CHELA_MCP_LEVEL_VALUES)                         \
+    X(LANGUAGE, 32, chela_language, "language", CHELA_LANGUAGE_VALUES)
 
 #define CHELA_CHOICE_VALUE(name, value, text) name = value,
 #define CHELA_CHOICE_ENUM(set, value, type, noun, values) \

@@ -127,6 +127,9 @@ CHELA_API int chela_config_telemetry(const chela_config *cfg, struct chela_telem
 /* The durability of the store in the file. */
 CHELA_API enum chela_durability chela_config_durability(const chela_config *cfg);
 
+/* The language of the file, for struct chela_runtime_opts. */
+CHELA_API enum chela_language chela_config_language(const chela_config *cfg);
+
 /* The id of agent number i, from 0, that agent `id` may call; NULL after the last. The
  * program creates these agents and passes them to chela_agent_delegate.
  * Ownership: the result is borrowed from cfg. */

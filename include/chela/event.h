@@ -189,6 +189,9 @@ struct chela_event {
             bool voice;  /* audio in `media` is a voice message */
             bool silent; /* the model chose not to answer: send nothing */
             struct chela_str citations; /* sources of the answer, as in `turn` */
+            /* A sentence for the person who asked, in their language: what happened, if the run
+             * did not end with an answer, and what they can do. Empty: the text says it all. */
+            struct chela_str ending;
         } end;
         struct {
             struct chela_str id, name;

@@ -53,6 +53,7 @@ struct chela_channel_opts {
     /* Options of the channel's own (chela/sys/channel.h): name, value, ..., NULL; may be
      * NULL. */
     const char *const *settings;
+    enum chela_language language; /* of sentences for people; AUTO: that of the runtime */
 };
 #define CHELA_CHANNEL_OPTS(...) {.size = sizeof(struct chela_channel_opts), __VA_ARGS__}
 

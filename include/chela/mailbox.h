@@ -70,7 +70,9 @@ struct chela_outbound {
     const char *session; /* key of the session that the message belongs to */
     const char *channel; /* name of the channel, as in chela_outbox_channel */
     const char *to;      /* address, as the channel understands it; may be NULL */
-    const char *text;    /* of an answer: the text of the model, "" if the answer has none */
+    /* Of an answer: the text of the model and, if the run ended otherwise than with an answer,
+     * a sentence that says so (RUN_END `ending`, event.h). */
+    const char *text;
     /* Of an answer; NULL and 0 for other messages. status is RUNNING if the run continues
      * with messages that were sent to the session meanwhile. */
     const char *run, *error;

@@ -56,6 +56,7 @@ struct chela_runtime_opts {
     /* A file to record model calls to, or a file to replay them from instead of using the
      * network (docs/cassettes.md). At most one of the two. */
     const char *record, *replay;
+    enum chela_language language; /* of sentences for people, such as the one of RUN_END */
 };
 #define CHELA_RUNTIME_OPTS(...) {.size = sizeof(struct chela_runtime_opts), __VA_ARGS__}
 

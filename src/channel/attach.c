@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/machine/ending.h"
 #include "base/limits.h"
 #include "guard/leak.h"
 #include "io/worker.h"
@@ -21,11 +22,9 @@ static bool attach_is_url(const char *media) {
 char *ch_outbound_text(const struct chela_outbound *m) {
     CH_BUF_AUTO text = {0};
     ch_buf_add_str(&text, m->text ? m->text : "");
-    if (m->status == CHELA_STATUS_STOPPED && m->error)
-        ch_buf_addf(&text, "%sStopped: %s. The operator sets the limit.", text.n ? "\n\n" : "",
-                    m->error);
-    else if (!text.n && m->error)
-        ch_buf_addf(&text, "That did not work: %s", m->error);
+    if (!text.n && m->error) /* stored by an older version */
+        ch_buf_add_str(&text, ch_ending_say((enum ch_reason)m->reason, false, CH_ENDING_CHAT,
+                                            CHELA_LANGUAGE_EN));
     for (size_t i = 0; i < m->nmedia; i++)
         if (attach_is_url(m->media[i]))
             ch_buf_addf(&text, "%s%s", text.n ? "\n" : "", m->media[i]);

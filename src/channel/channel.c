@@ -36,6 +36,7 @@ int ch_channel_open(const struct chela_channel_ops *ops, const struct ch_channel
     c->gateway = *gateway;
     c->account = ch_strdup(o->account);
     c->streaming = o->streaming;
+    c->language = o->language;
     ch_rules_init(&c->rules, o);
     ch_channel_host_init(c);
     int rc = ops->open(&c->host, o, &c->self, err);

@@ -56,6 +56,7 @@ struct ch_channel {
     struct ch_rules rules;
     char *account; /* owned; NULL: none */
     bool streaming;
+    enum chela_language language; /* of sentences for people; AUTO: that of the runtime */
     struct ch_web web;
     const struct chela_tls_ops *cipher;             /* NULL: not loaded yet */
     struct ch_list timers, sockets, streams, calls; /* channel_host.c */

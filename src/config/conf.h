@@ -210,7 +210,7 @@ struct ch_conf_channel {
     struct ch_conf_item item;
     const struct chela_channel_ops *ops;
     const struct ch_option *rows; /* the channel's own options; ended by key == NULL */
-    const char *agent, *dm_policy, *group_policy, *group_session;
+    const char *agent, *dm_policy, *group_policy, *group_session, *language;
     const char *const *allow_from, *const *groups, *const *owners; /* NULL-terminated */
     bool unasked;
     union {
@@ -245,7 +245,7 @@ struct ch_conf {
     struct ch_conf_list policies;  /* struct ch_conf_policy */
     struct ch_conf_list schedules; /* struct ch_conf_schedule */
     struct ch_conf_list budgets;   /* struct ch_conf_budget */
-    const char *store, *durability;
+    const char *store, *durability, *language;
     struct ch_conf_outside outside;
     struct ch_conf_sandbox sandbox;
     struct ch_conf_gateway gateway;

@@ -632,6 +632,10 @@ enum chela_durability chela_config_durability(const chela_config *cfg) {
     return CHOICE(DURABILITY, cfg->conf.durability);
 }
 
+enum chela_language chela_config_language(const chela_config *cfg) {
+    return CHOICE(LANGUAGE, cfg->conf.language);
+}
+
 /* --- tools --------------------------------------------------------------------- */
 
 /* Remove the built-in tool that has the name of a tool of the file and that the file denies the

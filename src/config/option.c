@@ -192,6 +192,10 @@ const struct ch_option ch_options[] = {
      .words = "full|turn", .otherwise = "full",
      .help = "what a power failure can lose: `full`: no accepted message and no started tool "
              "call; `turn`: the run in progress"},
+    {CH_SCOPE_FILE, "language", CH_CFG_CHOICE, 0, offsetof(struct ch_conf, language),
+     .words = "auto|en|zh", .otherwise = "auto",
+     .help = "language in which people are told how their runs ended: English, Chinese, or, with "
+             "`auto`, the language of their last message"},
     {CH_SCOPE_FILE, "gateway.listen", CH_CFG_TEXT, CH_CFG_LISTEN, GATEWAY(listen),
      .otherwise = "127.0.0.1:8787",
      .help = "IP address and port that `chela serve` listens on"},
@@ -663,6 +667,8 @@ const struct ch_option ch_options[] = {
      .words = "topic|chat|sender", .otherwise = "topic",
      .help = "who shares a session in a group: `topic`: a topic, or the group if there is none; "
              "`chat`: the whole group; `sender`: nobody"},
+    {CH_SCOPE_CHANNEL, "language", CH_CFG_CHOICE, 0, CHANNEL(language), .words = "auto|en|zh",
+     .help = "as `language` of the file, for the people of this channel"},
 
     /* --- limits for people who write through a channel */
     {CH_SCOPE_POLICY, "id", CH_CFG_NAME, CH_CFG_REQUIRED, POLICY(item.name),

@@ -26,7 +26,7 @@ static const struct {
     const char *keys; /* globs */
     const char *kind;
 } rows[] = {
-    {CH_SCOPE_FILE, "prompts.pin,prompts.rollout", HARMLESS},
+    {CH_SCOPE_FILE, "prompts.pin,prompts.rollout,language", HARMLESS},
     {CH_SCOPE_FILE, "*Env,*File,gateway.tls.key", "key"},
     {CH_SCOPE_FILE, "databases,webFetch.*,webSearch.*,mail.*,telemetry.*", "endpoint"},
     {CH_SCOPE_FILE, "sandbox.*", "sandbox"},

@@ -742,6 +742,7 @@ WITH_CONFIG(tools, SWEEP_EXPECT(chela_config_tools(cfg, "main", cx->agent, NULL)
 WITH_CONFIG(store, chela_config_store(cfg))
 WITH_CONFIG(place, SWEEP_EXPECT(!chela_config_place(cfg, "sqlite:none")))
 WITH_CONFIG(durability, chela_config_durability(cfg))
+WITH_CONFIG(language, chela_config_language(cfg))
 WITH_CONFIG(telemetry, struct chela_telemetry_opts o = CHELA_TELEMETRY_OPTS(.endpoint = NULL);
             chela_config_telemetry(cfg, &o, NULL))
 WITH_CONFIG(calls, SWEEP_EXPECT(!chela_config_calls(cfg, "main", 0)))
@@ -1190,6 +1191,7 @@ static const struct sweep_row rows[] = {
     {"chela_config_store", do_config_store, SHARED, NULL},
     {"chela_config_place", do_config_place, SHARED, NULL},
     {"chela_config_durability", do_config_durability, SHARED, NULL},
+    {"chela_config_language", do_config_language, SHARED, NULL},
     {"chela_config_telemetry", do_config_telemetry, SHARED, NULL},
     {"chela_config_calls", do_config_calls, SHARED, NULL},
     {"chela_config_takers", do_config_takers, SHARED, NULL},

@@ -24,6 +24,7 @@
 #include "base/log.h"
 #include "base/log_ring.h"
 #include "base/mem.h"
+#include "base/choice.h"
 #include "base/opts.h"
 #include "prompt/skill_tools.h"
 
@@ -143,6 +144,8 @@ int ch_runtime_open(const struct chela_runtime_opts *given, const struct ch_cloc
     struct chela_runtime_opts opts;
     *out = NULL;
     int rc = CH_OPTS_READ(chela_runtime_opts, &opts, given, err);
+    if (rc == 0)
+        rc = ch_choice_check(CHELA_CHOICE_LANGUAGE, opts.language, err);
     if (rc < 0)
         return rc;
     chela_runtime *rt = ch_alloc(sizeof(*rt));
@@ -157,6 +160,7 @@ int ch_runtime_open(const struct chela_runtime_opts *given, const struct ch_cloc
     rt->providers = (struct ch_providers){
         .loop = rt->loop, .env = opts.env ? opts.env : process_env, .user = opts.user};
     ch_providers_hide_keys(&rt->providers);
+    rt->language = opts.language;
     rt->module_path = ch_strdup(opts.module_path);
     rt->ca_file = ch_strdup(opts.ca_file);
     rt->idle = true;

@@ -41,6 +41,7 @@ struct chela_runtime {
     struct ch_cassette *cassette; /* NULL: none */
     unsigned workspaces;          /* workspaces that were replaced by names in the cassette */
     struct ch_providers providers;
+    enum chela_language language; /* of sentences for people */
     bool own_loop;
     void *user;               /* argument of the host's log and environment functions */
     struct ch_log_sink *sink; /* owned; NULL: nothing is logged */

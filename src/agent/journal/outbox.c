@@ -647,14 +647,19 @@ void ch_outbox_answer(chela_run *run, unsigned turn, const struct chela_event *e
     chela_session *s = run->session;
     enum ch_run_status status = ch_reason_status(run->m.reason);
     CH_BUF_AUTO key = {0};
+    CH_BUF_AUTO text = {0};
     CH_ARENA_AUTO arena = {0};
 
     const char *to = ch_run_origin_answer_to(run);
 
-    if (!to || !s->channel->name || !ch_run_journal_of(run) || end->end.delivered ||
-        end->end.silent || status == CH_STATUS_CANCELLED)
+    if (!to || !s->channel->name || !ch_run_journal_of(run) || end->end.silent ||
+        status == CH_STATUS_CANCELLED || (end->end.delivered && !end->end.ending.n))
         return;
-    if (!run->text.n && !*ch_run_error(run) && !end->end.nmedia)
+    if (!end->end.delivered)
+        ch_buf_add_sv(&text, ch_buf_sv(&run->text));
+    if (end->end.ending.n)
+        ch_buf_addf(&text, "%s%.*s", text.n ? "\n\n" : "", CH_SV_FMT(ch_unstr(end->end.ending)));
+    if (!text.n && !end->end.nmedia)
         return;
     const char **media = ch_arena_alloc(&arena, (end->end.nmedia + 1) * sizeof(*media));
     for (size_t i = 0; i < end->end.nmedia; i++)
@@ -664,7 +669,7 @@ void ch_outbox_answer(chela_run *run, unsigned turn, const struct chela_event *e
     ch_buf_addf(&key, "%s:%s:%u", s->key, run->id, turn);
     struct chela_outbound m = CHELA_OUTBOUND(
         .key = ch_buf_str(&key), .session = s->key, .channel = s->channel->name,
-        .to = to, .text = ch_buf_str(&run->text), .run = run->id,
+        .to = to, .text = ch_buf_str(&text), .run = run->id,
         .status = (enum chela_status)status, .reason = (enum chela_reason)run->m.reason,
         .error = *ch_run_error(run) ? ch_run_error(run) : NULL,
         .reply_to = end->end.reply_to.n ? ch_arena_str(&arena, ch_unstr(end->end.reply_to)) : NULL,

@@ -210,6 +210,8 @@ static void event_write_end(struct ch_jw *w, const struct chela_event *ev) {
     kstr_opt(w, "error", ev->end.error);
     ch_jw_kint(w, "turns", ev->end.turns);
     ch_jw_kint(w, "tool_calls", ev->end.tool_calls);
+    if (ev->end.ending.n)
+        ch_jw_kstr(w, "ending", ch_unstr(ev->end.ending));
     if (ev->end.delivered)
         ch_jw_kbool(w, "delivered", true);
     event_write_directives(w, ev);

@@ -299,6 +299,12 @@ static enum ch_do on_empty_reply(struct ch_run *r, const struct ch_input *in) {
     return observe_and_think(r, in);
 }
 
+/* The service pauses a turn again and again. */
+static enum ch_do finish_unanswered(struct ch_run *r, const struct ch_input *in) {
+    r->warn_empty = !in->has_text;
+    return run_finish(r, CH_REASON_COMPLETED);
+}
+
 static enum ch_do run_on_reply(struct ch_run *r, const struct ch_input *in) {
     run_count(r, in);
     r->compacted = false;
@@ -309,7 +315,7 @@ static enum ch_do run_on_reply(struct ch_run *r, const struct ch_input *in) {
     if (in->stop == CH_STOP_REFUSAL)
         return run_finish(r, CH_REASON_REFUSED);
     if (in->stop == CH_STOP_PAUSE)
-        return r->pauses > CH_LIMIT_PAUSES ? run_finish(r, CH_REASON_COMPLETED) : run_think(r, in);
+        return r->pauses > CH_LIMIT_PAUSES ? finish_unanswered(r, in) : run_think(r, in);
     if (in->calls > 0) {
         enter(r, CH_RUN_ACT);
         return CH_DO_CALL_TOOLS;

@@ -19,6 +19,7 @@
 #include "agent/journal/journal_replay.h"
 #include "agent/journal/outbox.h"
 #include "agent/journal/run_journal.h"
+#include "agent/machine/ending.h"
 #include "agent/machine/event.h"
 #include "agent/machine/loop_detector.h"
 #include "agent/machine/output.h"
@@ -163,6 +164,35 @@ static size_t first_unmailed(const chela_run *run) {
     return first_message(run);
 }
 
+/* What the person said last; the line of a message in a chat begins with its id and its sender. */
+static struct ch_sv last_words(const chela_run *run) {
+    const struct ch_transcript *t = &run->session->transcript;
+    for (size_t i = t->n; i > 0; i--) {
+        const struct ch_msg *m = t->msgs[i - 1];
+        for (uint32_t b = m->kind == CH_MSG_USER ? m->nblocks : 0; b > 0; b--) {
+            struct ch_sv text = m->blocks[b - 1].text;
+            if (m->blocks[b - 1].type != CH_BLOCK_TEXT)
+                continue;
+            if (ch_sv_starts(text, "[message_id: "))
+                ch_sv_split(&text, ']');
+            const char *name_end = run->session->channel->name ? memchr(text.p, ':', text.n) : NULL;
+            return name_end ? ch_sv(name_end, (size_t)(text.p + text.n - name_end)) : text;
+        }
+    }
+    return CH_SV("");
+}
+
+static const char *ending_of(const chela_run *run) {
+    const struct chela_channel *channel = run->session->channel;
+    enum chela_language language = channel->language;
+    if (language == CHELA_LANGUAGE_AUTO)
+        language = runtime(run)->language;
+    if (language == CHELA_LANGUAGE_AUTO)
+        language = ch_ending_language(last_words(run));
+    return ch_ending_say(run->m.reason, run->m.warn_empty,
+                         channel->name ? CH_ENDING_CHAT : CH_ENDING_ANYWHERE, language);
+}
+
 /* from: index of the first message whose files the event names; SIZE_MAX: the files of the
  * run. */
 static struct chela_event end_event(chela_run *run, size_t from) {
@@ -179,6 +209,7 @@ static struct chela_event end_event(chela_run *run, size_t from) {
                                                        run->m.cost_unknown ? -1 : run->m.cost),
                              }};
     ev.end.citations = ch_str(ch_think_citations(run));
+    ev.end.ending = ch_str(ch_sv_str(ending_of(run)));
     ch_reply_directives_tell(run, from, &ev);
     return ev;
 }

@@ -323,6 +323,8 @@ int chela_session_channel(chela_session *s, const struct chela_channel *given,
     CH_ENTER(s, s->agent->rt->loop, err);
     struct chela_channel c;
     int rc = CH_OPTS_READ(chela_channel, &c, given, err);
+    if (rc == 0)
+        rc = ch_choice_check(CHELA_CHOICE_LANGUAGE, c.language, err);
     if (rc < 0)
         return rc;
     if (s->run && (!s->run->over || is_paused(s->run)))

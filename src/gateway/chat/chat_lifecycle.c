@@ -86,8 +86,8 @@ static void lifecycle_digest_opts(const struct chela_channel_opts *o, bool liste
     lifecycle_add_texts(&all, o->groups);
     lifecycle_add_texts(&all, o->owners);
     lifecycle_add_texts(&all, o->settings);
-    ch_buf_addf(&all, "%d%d%d %d %d %d %d", o->unasked, listens, o->streaming, (int)o->dm_policy,
-                (int)o->mode, (int)o->group_policy, (int)o->group_session);
+    ch_buf_addf(&all, "%d%d%d %d %d %d %d %d", o->unasked, listens, o->streaming, (int)o->dm_policy,
+                (int)o->mode, (int)o->group_policy, (int)o->group_session, (int)o->language);
     ch_sha256_of(ch_buf_sv(&all), out);
 }
 
@@ -127,6 +127,8 @@ static int read_channel_opts(const struct chela_channel_opts *given, struct chel
         rc = ch_choice_check(CHELA_CHOICE_GROUP_SESSION, o->group_session, err);
     if (rc == 0)
         rc = ch_choice_check(CHELA_CHOICE_TRANSPORT, o->mode, err);
+    if (rc == 0)
+        rc = ch_choice_check(CHELA_CHOICE_LANGUAGE, o->language, err);
     if (rc == 0 && !o->name)
         o->name = "";
     return rc;

@@ -217,7 +217,7 @@ int ch_reply_target_attach(struct ch_chat_service *chat, struct ch_lane *l, cons
         CHELA_CHANNEL(.name = chat->channel->ops->name, .conversation = t->conversation,
                       .send = reply_target_send, .reply = reply_target_reply,
                       .react = chat->channel->ops->react ? reply_target_react : NULL, .user = t,
-                      .parts = 1);
+                      .parts = 1, .language = chat->channel->language);
     return l->session->channel->user == t ? 0 : chela_session_channel(l->session, &c, err);
 }
 

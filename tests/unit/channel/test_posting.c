@@ -407,23 +407,23 @@ static void test_arrival_is_recalled(void **state) {
                     0);
 }
 
-/* The person learns that a limit ended the work, also beside an answer so far. */
-static void test_limit_is_told(void **state) {
+/* The text of an answer tells the ending already. A message of an older version may have only an
+ * error, whose words are not for people. */
+static void test_error_is_not_told(void **state) {
     static const struct {
         enum chela_status status;
         const char *text, *error, *want;
     } rows[] = {
         {CHELA_STATUS_DONE, "fine", NULL, "fine"},
-        {CHELA_STATUS_ERROR, "", "no key", "That did not work: no key"},
-        {CHELA_STATUS_STOPPED, "", "enough", "Stopped: enough. The operator sets the limit."},
-        {CHELA_STATUS_STOPPED, "so far", "enough",
-         "so far\n\nStopped: enough. The operator sets the limit."},
-        {CHELA_STATUS_STOPPED, "so far", NULL, "so far"},
+        {CHELA_STATUS_STOPPED, "so far", "enough", "so far"},
+        {CHELA_STATUS_ERROR, "", "no key",
+         "The model service failed, so there is no complete answer. Please write again later."},
     };
     (void)state;
     for (size_t i = 0; i < CH_LEN(rows); i++) {
         struct chela_outbound m = CHELA_OUTBOUND(.text = rows[i].text, .error = rows[i].error,
-                                                 .status = rows[i].status);
+                                                 .status = rows[i].status,
+                                                 .reason = CHELA_REASON_MODEL_ERROR);
         CH_AUTOFREE char *text = ch_outbound_text(&m);
         assert_string_equal(text, rows[i].want);
     }
@@ -442,7 +442,7 @@ int main(void) {
         TEST(test_growth),
         TEST(test_growth_is_gone),
         TEST(test_growth_after_a_crash),
-        cmocka_unit_test(test_limit_is_told),
+        cmocka_unit_test(test_error_is_not_told),
         TEST(test_arrivals),
         TEST(test_arrival_is_recalled),
     };

@@ -1614,6 +1614,8 @@ static void test_words_are_names(void **state) {
         {CH_SCOPE_FILE, "sandbox.mode", CHELA_CHOICE_SANDBOX_MODE},
         {CH_SCOPE_FILE, "sandbox.network", CHELA_CHOICE_NETWORK},
         {CH_SCOPE_FILE, "durability", CHELA_CHOICE_DURABILITY},
+        {CH_SCOPE_FILE, "language", CHELA_CHOICE_LANGUAGE},
+        {CH_SCOPE_CHANNEL, "language", CHELA_CHOICE_LANGUAGE},
         {CH_SCOPE_CHANNEL, "dmPolicy", CHELA_CHOICE_ACCESS},
         {CH_SCOPE_CHANNEL, "groupPolicy", CHELA_CHOICE_ACCESS},
         {CH_SCOPE_CHANNEL, "groupSession", CHELA_CHOICE_GROUP_SESSION},
