@@ -248,9 +248,8 @@ static void command_on_compact_event(struct ch_lane_watcher *w, const struct che
                                      ev->compaction.tokens_after, ev->compaction.tokens_before);
     if (ev->type != CHELA_EV_RUN_END)
         return;
-    if (ev->end.error.n)
-        e->in.text = ch_arena_printf(&e->arena, "Condensing failed: %.*s", (int)ev->end.error.n,
-                                     ev->end.error.p);
+    if (ev->end.ending.n) /* the log has the words of the service */
+        e->in.text = ch_arena_str(&e->arena, ch_sv(ev->end.ending.p, ev->end.ending.n));
     ch_chat_event_reply(e, e->in.text);
 }
 

@@ -327,8 +327,8 @@ static void ui_stream_on_end(struct ch_ui_stream *t, const struct chela_event *e
     } else if (!well) {
         struct ch_jw e = begin_chunk(&error, "error");
         ch_jw_kstr(&e, "errorText",
-                   ev->end.error.n ? ch_sv(ev->end.error.p, ev->end.error.n)
-                                   : ch_sv_str(chela_reason_name(ev->end.reason)));
+                   ev->end.ending.n ? ch_sv(ev->end.ending.p, ev->end.ending.n)
+                                    : ch_sv_str(chela_reason_name(ev->end.reason)));
         end_chunk(t, &e);
     }
     close_step(t);
