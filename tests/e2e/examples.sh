@@ -41,11 +41,11 @@ done
 
 routes() { # REQUEST ANSWER
     chela run --config "$root/examples/route.yaml" --store "sqlite:$tmp/route.db" --session "$1" "$1"
-    same "route: $1" "0 $2" "$status $(cat "$out")"
+    same "route: $1" "${3:-0} $2" "$status $(cat "$out")"
 }
 routes "what is 6 * 7" 42
 routes "what does the bill of May say" "The bill of May says 12 euros."
-routes "do something" "What is it about: a sum, or a bill?"
+routes "do something" "What is it about: a sum, or a bill?" 6
 
 chela run --config "$root/examples/hybrid.yaml" --approve ask --session trip "how far is it?"
 same "hybrid: a step asks first" 5 "$status"

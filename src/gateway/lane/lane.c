@@ -51,9 +51,8 @@ static void count_event(struct ch_counters *c, const struct chela_event *ev) {
 
 /* The person is told in a sentence; the log has the service's own words. */
 static void log_end(const struct ch_lane *l, const struct chela_event *ev) {
-    bool answered = ch_reason_answers((enum ch_reason)ev->end.reason);
-    if (ev->type != CHELA_EV_RUN_END || answered || ev->end.status == CHELA_STATUS_PAUSED ||
-        ev->end.status == CHELA_STATUS_CANCELLED)
+    if (ev->type != CHELA_EV_RUN_END || ch_reason_answers((enum ch_reason)ev->end.reason) ||
+        ev->end.status == CHELA_STATUS_PAUSED || ev->end.status == CHELA_STATUS_CANCELLED)
         return;
     ch_log(CH_LOG_WARN, "run", "session %s, run %s: %s%s%.*s", l->session->key, ev->run,
            chela_reason_name(ev->end.reason), ev->end.error.n ? ": " : "",
