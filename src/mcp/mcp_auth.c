@@ -234,33 +234,46 @@ static bool auth_same_origin(const char *a, const char *b) {
     return one && other && strcmp(one, other) == 0;
 }
 
-/* This machine, or an address of its network. A name is not looked up: what answers there has a
- * certificate for it. */
-static bool is_inside(const struct ch_url *url) {
+/* The kind of a special address: "loopback" for this machine, another for its network; NULL: a
+ * public one. A name is not looked up: what answers there has a certificate for it. */
+static const char *auth_kind_of(const struct ch_url *url) {
     struct sockaddr_in6 six = {.sin6_family = AF_INET6};
     struct sockaddr_in four = {.sin_family = AF_INET};
     CH_AUTOFREE char *host = ch_strndup(url->host.p, url->host.n);
 
-    if (url->kind == CH_HOST_NAME)
-        return ch_sv_eq_nocase(url->host, CH_SV("localhost")) ||
-               (url->host.n > 10 && ch_sv_eq_nocase(ch_sv(url->host.p + url->host.n - 10, 10),
-                                                    CH_SV(".localhost")));
+    if (url->kind == CH_HOST_NAME) {
+        bool own = ch_sv_eq_nocase(url->host, CH_SV("localhost")) ||
+                   (url->host.n > 10 && ch_sv_eq_nocase(ch_sv(url->host.p + url->host.n - 10, 10),
+                                                        CH_SV(".localhost")));
+        return own ? "loopback" : NULL;
+    }
     if (url->kind == CH_HOST_IPV4)
-        return inet_pton(AF_INET, host, &four.sin_addr) != 1 ||
-               ch_address_kind((const struct sockaddr *)&four);
-    return inet_pton(AF_INET6, host, &six.sin6_addr) != 1 ||
-           ch_address_kind((const struct sockaddr *)&six);
+        return inet_pton(AF_INET, host, &four.sin_addr) != 1
+                   ? "invalid"
+                   : ch_address_kind((const struct sockaddr *)&four);
+    return inet_pton(AF_INET6, host, &six.sin6_addr) != 1
+               ? "invalid"
+               : ch_address_kind((const struct sockaddr *)&six);
+}
+
+static bool is_on_this_machine(const char *text) {
+    struct ch_url url;
+    const char *kind = ch_url_parse(ch_sv_str(text), &url, NULL) < 0 ? NULL : auth_kind_of(&url);
+
+    return kind && strcmp(kind, "loopback") == 0;
 }
 
 /* A server may name addresses of its own origin and of the configured issuer, and public ones with
  * TLS: elsewhere, codes and secrets could be read on the way, and the server could choose an
- * address of the internal network or another port of this machine. */
+ * address of the internal network or another port of this machine. A server of this machine can
+ * reach these ports itself. */
 static bool is_elsewhere(const struct ch_mcp_auth *a, const char *text) {
     struct ch_url url;
 
-    if (auth_same_origin(text, a->opts.url) || auth_same_origin(text, a->opts.issuer))
+    if (auth_same_origin(text, a->opts.url) || auth_same_origin(text, a->opts.issuer) ||
+        (is_on_this_machine(a->opts.url) && is_on_this_machine(text)))
         return false;
-    return ch_url_parse(ch_sv_str(text), &url, NULL) < 0 || !url.tls || is_inside(&url);
+    return ch_url_parse(ch_sv_str(text), &url, NULL) < 0 || !url.tls || auth_kind_of(&url);
 }
 
 /* Whether a list of words contains a word. */

@@ -234,7 +234,7 @@ static void finish(struct ch_completion *r, int rc, struct chela_error *err) {
 
 static int read_chat(struct ch_completion *r, const struct ch_json *v, struct chela_error *err) {
     int rc = ch_openai_messages(ch_json_get(v, "messages"), &r->history, err);
-    return rc < 0 ? rc : ch_openai_tools(&r->tools, ch_json_get(v, "tools"), true, err);
+    return rc < 0 ? rc : ch_openai_tools(&r->tools, ch_json_get(v, "tools"), err);
 }
 
 static int read_responses(struct ch_completion *r, const struct ch_json *v,
@@ -245,7 +245,7 @@ static int read_responses(struct ch_completion *r, const struct ch_json *v,
     int rc = ch_openai_input(r, &items, err);
     ch_buf_addf(&list, "[%.*s]", CH_SV_FMT(ch_buf_sv(&items)));
     need(rc < 0 || parse(&a, ch_buf_sv(&list)));
-    return rc < 0 ? rc : ch_openai_tools(&r->tools, ch_json_get(v, "tools"), false, err);
+    return rc < 0 ? rc : ch_openai_tools(&r->tools, ch_json_get(v, "tools"), err);
 }
 
 static int read_messages(struct ch_completion *r, const struct ch_json *v,

@@ -12,6 +12,8 @@ struct ending_words {
 #define LATER_EN " Please write again later."
 #define LATER_ZH "请稍后再发一次。"
 
+#define ENDING(en, zh) {.anywhere = {en, zh}}
+
 static const struct ending_words ending_empty = {
     "There was no answer. Please write again, perhaps in other words.",
     "没有得到回答。请换个说法再发一次。"};
@@ -27,40 +29,49 @@ static const struct {
          {"The model declined to answer this. Write it in other words, or send /new to begin a new "
           "conversation.",
           "模型拒绝回答。请换个说法，或发送 /new 开始新的对话。"}},
-    [CH_REASON_LENGTH] = {{"The answer was cut at the limit of its length." GO_ON_EN,
-                           "回答达到长度上限，被截断了。" GO_ON_ZH}},
-    [CH_REASON_MAX_TURNS] = {{"This took more steps than one message may take." GO_ON_EN,
-                              "已达到一条消息允许的步数上限，先停在这里。" GO_ON_ZH}},
-    [CH_REASON_MAX_TOOL_CALLS] = {{"This took more tool calls than one message may take." GO_ON_EN,
-                                   "已达到一条消息允许的工具调用上限，先停在这里。" GO_ON_ZH}},
-    [CH_REASON_TOKEN_BUDGET] = {{"The budget is used up, so the work stopped. Write again later, "
-                                 "or ask the operator for a higher budget.",
-                                 "预算已用完，工作停止了。请稍后再发，或请管理员提高预算。"}},
-    [CH_REASON_COST_BUDGET] = {{"The budget is used up, so the work stopped. Write again later, "
-                                "or ask the operator for a higher budget.",
-                                "预算已用完，工作停止了。请稍后再发，或请管理员提高预算。"}},
-    [CH_REASON_DEADLINE] = {{"The time for one message is up." GO_ON_EN,
-                             "一条消息的处理时间已到，先停在这里。" GO_ON_ZH}},
-    [CH_REASON_TOO_MANY_ERRORS] = {{"Several steps failed in a row, so the work stopped. Write "
-                                    "what to do instead.",
-                                    "连续多步失败，工作停止了。请说明接下来怎么做。"}},
-    [CH_REASON_LOOP] = {{"The same step was repeated again and again, so the work stopped. Write "
-                         "what to do differently.",
-                         "同一步骤反复执行，工作停止了。请说明要怎样改做。"}},
+    [CH_REASON_LENGTH] = ENDING(
+        "The answer was cut at the limit of its length." GO_ON_EN,
+        "回答达到长度上限，被截断了。" GO_ON_ZH),
+    [CH_REASON_MAX_TURNS] = ENDING(
+        "This took more steps than one message may take." GO_ON_EN,
+        "已达到一条消息允许的步数上限，先停在这里。" GO_ON_ZH),
+    [CH_REASON_MAX_TOOL_CALLS] = ENDING(
+        "This took more tool calls than one message may take." GO_ON_EN,
+        "已达到一条消息允许的工具调用上限，先停在这里。" GO_ON_ZH),
+    [CH_REASON_TOKEN_BUDGET] = ENDING(
+        "The budget is used up, so the work stopped. Write again later, or ask the operator "
+        "for a higher budget.",
+        "预算已用完，工作停止了。请稍后再发，或请管理员提高预算。"),
+    [CH_REASON_COST_BUDGET] = ENDING(
+        "The budget is used up, so the work stopped. Write again later, or ask the operator "
+        "for a higher budget.",
+        "预算已用完，工作停止了。请稍后再发，或请管理员提高预算。"),
+    [CH_REASON_DEADLINE] = ENDING(
+        "The time for one message is up." GO_ON_EN,
+        "一条消息的处理时间已到，先停在这里。" GO_ON_ZH),
+    [CH_REASON_TOO_MANY_ERRORS] = ENDING(
+        "Several steps failed in a row, so the work stopped. Write what to do instead.",
+        "连续多步失败，工作停止了。请说明接下来怎么做。"),
+    [CH_REASON_LOOP] = ENDING(
+        "The same step was repeated again and again, so the work stopped. Write what to do "
+        "differently.",
+        "同一步骤反复执行，工作停止了。请说明要怎样改做。"),
     [CH_REASON_CONTEXT_OVERFLOW] =
         {{"This is too long for the model. Begin a new conversation, or write a shorter message.",
           "内容太长，模型放不下。请开始新的对话，或发一条更短的消息。"},
          {"This is too long for the model. Send /new to begin a new conversation, or write a "
           "shorter message.",
           "内容太长，模型放不下。请发送 /new 开始新的对话，或发一条更短的消息。"}},
-    [CH_REASON_MODEL_ERROR] = {{"The model service failed, so there is no complete answer."
-                                LATER_EN,
-                                "模型服务出错，没有得到完整的回答。" LATER_ZH}},
-    [CH_REASON_STORE] = {{"The conversation could not be saved, so the work stopped." LATER_EN,
-                          "对话无法保存，工作停止了。" LATER_ZH}},
-    [CH_REASON_INTERNAL] = {{"Something failed here, so the work stopped." LATER_EN,
-                             "内部出错，工作停止了。" LATER_ZH}},
-    [CH_REASON_CANCELLED] = {{"The work was cancelled.", "工作已取消。"}},
+    [CH_REASON_MODEL_ERROR] = ENDING(
+        "The model service failed, so there is no complete answer." LATER_EN,
+        "模型服务出错，没有得到完整的回答。" LATER_ZH),
+    [CH_REASON_STORE] = ENDING(
+        "The conversation could not be saved, so the work stopped." LATER_EN,
+        "对话无法保存，工作停止了。" LATER_ZH),
+    [CH_REASON_INTERNAL] = ENDING(
+        "Something failed here, so the work stopped." LATER_EN,
+        "内部出错，工作停止了。" LATER_ZH),
+    [CH_REASON_CANCELLED] = ENDING("The work was cancelled.", "工作已取消。"),
 };
 
 static const char *ending_pick(const struct ending_words *words, enum chela_language language) {

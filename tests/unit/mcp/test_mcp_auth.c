@@ -108,14 +108,17 @@ static void test_addresses(void **state) {
     ch_loop_close(loop, NULL, NULL);
 }
 
-/* A server on this machine names neither other ports nor the addresses of others, unless they are
- * of the configured issuer. */
+/* A server on this machine names other ports of it, and no addresses of others, unless they are of
+ * the configured issuer. */
 static void test_without_tls(void **state) {
     struct ch_loop *loop;
     (void)state;
     assert_int_equal(ch_loop_new(NULL, NULL, &loop, NULL), 0);
     struct ch_mcp_auth *auth = log_in(loop, "http://127.0.0.1:1/mcp");
     assert_string_equal(wire.url, "http://127.0.0.1:1/.well-known/oauth-protected-resource/mcp");
+    answer("{\"resource\":\"http://127.0.0.1:1/mcp\","
+           "\"authorization_servers\":[\"http://localhost:2\"]}");
+    assert_string_equal(wire.url, "http://localhost:2/.well-known/oauth-authorization-server");
     ch_mcp_auth_free(auth);
     auth = log_in_with(loop, (struct ch_mcp_auth_opts){.url = "http://127.0.0.1:1/mcp",
                                                        .issuer = "http://169.254.169.254"});

@@ -562,8 +562,8 @@ static void test_tree_readers(enum box_machine machine) {
         "find . -type f -exec head -c 1 {} + >/dev/null",
         "tar cf \"$TMPDIR/tree.tar\" . && tar tf \"$TMPDIR/tree.tar\" >/dev/null",
         "cp -r . \"$TMPDIR/copy\"",
-        "git status --porcelain >/dev/null && git add -A && git -c user.name=a -c user.email=a@b "
-        "commit -qm all && git log -1 --format=%s >/dev/null",
+        "git status --porcelain >/dev/null && git add -A",
+        "git -c user.name=a -c user.email=a@b commit -qm all && git log -1 --format=%s >/dev/null",
         "command -v node >/dev/null || exit 0; node --test >/dev/null",
     };
     static const char *const none[] = {".env", ".ssh", "chela.yaml", "commondir"};
