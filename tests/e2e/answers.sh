@@ -82,7 +82,7 @@ for api in "${apis[@]}" prompted+openai prompted+bedrock; do
     holds "$api: words, then a fence: the JSON alone" '(.[0].text | fromjson) == {n: 5}'
 done
 
-play anthropic text-good --schema n.json --schema-by native -q
+play anthropic text-good --model anthropic/claude-3-7-sonnet-latest --schema n.json --schema-by native -q
 exits "a model that cannot" 2
 same "a model that cannot: it was not asked" 0 "$(requests .n | wc -l)"
 check "a model that cannot: it says what else there is" grep -q 'let the answer be given by tool or prompt' "$err"
