@@ -365,7 +365,7 @@ static void try_without(void) {
             struct chela_error err = {0};
             if (f->kinds[k] != OBJECT || f->kinds[0] != OBJECT)
                 continue;
-            snprintf(told->at, sizeof(told->at), "%s with NULL as parameter %u", f->name, k);
+            snprintf(told->at, sizeof(told->at), "%.200s with NULL as parameter %u", f->name, k);
             uintptr_t rc = make_call(f, live.values, k, &err);
             told->calls--;
             if (has(f, ERROR) && f->returns_int && (int)rc >= 0)
