@@ -633,6 +633,7 @@ enum chela_durability chela_config_durability(const chela_config *cfg) {
 }
 
 enum chela_language chela_config_language(const chela_config *cfg) {
+    CH_NEEDS_OR(cfg, NULL, 0);
     return CHOICE(LANGUAGE, cfg->conf.language);
 }
 

@@ -660,7 +660,7 @@ static void test_bounds_of_one_run(void **state) {
     assert_int_equal(st.arg, 2);
     assert_true(sent(&st, 3, "echo:{}"));
     run_bounded(&st, &(struct chela_run_opts)CHELA_RUN_OPTS(.permission = CHELA_PERM_READ));
-    assert_int_equal(st.arg, 0);
+    assert_int_equal(st.arg, 2); /* descriptions stay; calls are refused */
 
     struct chela_error err = {0};
     struct chela_run_opts bad = CHELA_RUN_OPTS(.deny = "group:nothing");

@@ -216,13 +216,20 @@ struct banning {
     enum ban how;
 };
 
+static void ban_ends(chela_call *call, void *user) {
+    (void)user;
+    chela_call_finish(call);
+}
+
 static int ban_member(chela_call *call, void *user) {
     struct banning *b = user;
     ch_buf_addf(&b->chat.log, "ban;");
     if (b->how == FAILS_TO)
         return chela_result_error(call, "internal", "He is an owner.");
-    if (b->how == HANGS)
+    if (b->how == HANGS) {
         chela_call_defer(call);
+        chela_call_on_cancel(call, ban_ends, NULL);
+    }
     chela_result_printf(call, "banned");
     return 0;
 }

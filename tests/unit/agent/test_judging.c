@@ -66,7 +66,7 @@ static void test_escalation_is_the_answer(void **state) {
         struct stage st;
         open_with(&st, CHELA_REFLECTION_EXPLICIT, NULL, replies, CH_LEN(replies));
         stage_play(&st, "go");
-        assert_string_equal(stage_verdict(&st), "done/task_completed");
+        assert_string_equal(stage_verdict(&st), "declined/escalated");
         assert_string_equal(ch_buf_str(&st.run->text), cases[i].text);
         stage_close(&st);
     }

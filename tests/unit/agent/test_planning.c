@@ -104,10 +104,10 @@ static void test_no_plan(void **state) {
     static const struct {
         const char *reply, *verdict, *text;
     } cases[] = {
-        {NO_PLAN("clarify", ",\"question\":\"where?\""), "done/task_completed", "where?"},
-        {NO_PLAN("clarify", ""), "done/task_completed", "What exactly is wanted?"},
-        {NO_PLAN("refuse", ",\"reason\":\"too dear\""), "done/refused", "too dear"},
-        {NO_PLAN("refuse", ""), "done/refused", "This cannot be done here."},
+        {NO_PLAN("clarify", ",\"question\":\"where?\""), "declined/clarification", "where?"},
+        {NO_PLAN("clarify", ""), "declined/clarification", "What exactly is wanted?"},
+        {NO_PLAN("refuse", ",\"reason\":\"too dear\""), "declined/refused", "too dear"},
+        {NO_PLAN("refuse", ""), "declined/refused", "This cannot be done here."},
     };
     (void)state;
     for (size_t i = 0; i < CH_LEN(cases); i++) {

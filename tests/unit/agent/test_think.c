@@ -124,7 +124,7 @@ static void test_refused(void **state) {
     (void)state;
     STAGE_OPEN(&st, NULL, replies);
     stage_play(&st, "go");
-    assert_string_equal(stage_verdict(&st), "done/refused");
+    assert_string_equal(stage_verdict(&st), "declined/refused");
     assert_int_equal(st.session->transcript.n, 1);
     stage_close(&st);
 }

@@ -268,7 +268,7 @@ static void *member_base(struct world *w, enum ch_scope scope) {
 /* Every option decides but those that do no harm: a new one, too. */
 static void test_the_table(void **state) {
     static const char *const harmless[] = {"name", "description", "prompts.pin",
-                                           "prompts.rollout"};
+                                           "prompts.rollout", "language"};
     unsigned char empty[CH_SHA256_SIZE], set[CH_SHA256_SIZE];
     struct world w;
     (void)state;

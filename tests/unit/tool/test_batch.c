@@ -292,9 +292,15 @@ static void test_trailing_errors(void **state) {
 
 /* --- sequences ------------------------------------------------------------- */
 
+static void hang_ends(chela_call *call, void *user) {
+    (void)user;
+    chela_call_finish(call);
+}
+
 static int hang(chela_call *call, void *user) {
     (void)user;
     chela_call_defer(call);
+    chela_call_on_cancel(call, hang_ends, NULL);
     return 0;
 }
 
