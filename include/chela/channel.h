@@ -51,7 +51,7 @@ struct chela_channel {
     void *user;               /* for the functions; borrowed */
     int parts; /* nonzero: a message may be sent in parts, with pauses; `send` then never
                   defers its call */
-    enum chela_language language; /* of sentences for people; AUTO: that of the runtime */
+    int64_t language; /* enum chela_language, of sentences for people; AUTO: the runtime's */
 };
 #define CHELA_CHANNEL(...) {.size = sizeof(struct chela_channel), __VA_ARGS__}
 

@@ -89,8 +89,8 @@ if [[ $status =~ ^[01]$ ]]; then ok "wrong_type, $api: no crash"; else not_ok "w
 events_are_well_formed "wrong_type, $api"
 
 play "$api" refusal --output jsonl
-exits "refusal, $api" 0
-holds "refusal, $api: the reason says so" '.[-1].status == "done" and .[-1].reason == "refused"'
+exits "refusal, $api" 6
+holds "refusal, $api: the reason says so" '.[-1].status == "declined" and .[-1].reason == "refused"'
 
 play "$api" cut_call --output jsonl
 exits "cut_call, $api" 0

@@ -184,7 +184,7 @@ static struct ch_sv last_words(const chela_run *run) {
 
 static const char *ending_of(const chela_run *run) {
     const struct chela_channel *channel = run->session->channel;
-    enum chela_language language = channel->language;
+    enum chela_language language = (enum chela_language)channel->language;
     if (language == CHELA_LANGUAGE_AUTO)
         language = runtime(run)->language;
     if (language == CHELA_LANGUAGE_AUTO)

@@ -324,7 +324,7 @@ int chela_session_channel(chela_session *s, const struct chela_channel *given,
     struct chela_channel c;
     int rc = CH_OPTS_READ(chela_channel, &c, given, err);
     if (rc == 0)
-        rc = ch_choice_check(CHELA_CHOICE_LANGUAGE, c.language, err);
+        rc = ch_choice_check(CHELA_CHOICE_LANGUAGE, (int)c.language, err);
     if (rc < 0)
         return rc;
     if (s->run && (!s->run->over || is_paused(s->run)))

@@ -48,7 +48,8 @@
 #define FABLE_5               1000000, 128000, LOW_TO_MAX, NO_SAMPLING | CH_M_THINKS
 #define ALWAYS_THINKS         1000000, 128000, LOW_TO_MAX, \
                               NO_SAMPLING | CH_M_THINKS | CH_M_BINDS | CH_M_NO_FORCED
-#define CLAUDE_UNKNOWN        200000, 0, LOW_TO_HIGH, NO_SAMPLING | CH_M_NO_FORCED | CH_M_BINDS
+#define CLAUDE_UNKNOWN        200000, 0, LOW_TO_HIGH, \
+                              (NO_SAMPLING & ~CH_M_SCHEMA) | CH_M_NO_FORCED | CH_M_BINDS
 
 /* Of GPT's. */
 #define GPT_4O                128000, 16384, 0, 0
