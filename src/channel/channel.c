@@ -10,6 +10,7 @@
 #include "guard/leak.h"
 
 #define LEAK_AGE_MS 2000 /* of what was read of the .env files of a workspace */
+#define LEAK_OVERLAP 1024 /* bytes: longer than a secret that is written in any form */
 
 static void channel_free(struct ch_channel *c) {
     ch_arrivals_release(c);
@@ -109,14 +110,34 @@ void ch_channel_deliver(struct ch_channel *c, const struct chela_outbound *given
         ch_posting_deliver(c, m);
 }
 
+/* Whether a growing answer holds a secret. What was searched before is searched again only as far
+ * as a secret may begin there: a long answer grows by a thousand pieces. */
+static bool channel_stream_leaks(struct ch_channel *c, const struct chela_channel_arrival *in,
+                                 struct ch_sv text) {
+    uint64_t of = ch_hash(0, ch_sv_str(in->id ? in->id : ""));
+    struct ch_channel_searched *s = NULL;
+    CH_BUF_AUTO why = {0};
+    for (size_t i = 0; i < CH_LEN(c->searched) && !s; i++)
+        if (c->searched[i].of == of)
+            s = &c->searched[i];
+    if (!s) {
+        s = &c->searched[c->nsearched++ % CH_LEN(c->searched)];
+        *s = (struct ch_channel_searched){.of = of};
+    }
+    size_t from = s->n <= text.n && s->n > LEAK_OVERLAP ? s->n - LEAK_OVERLAP : 0;
+    bool leaks = channel_leaks(c, ch_sv(text.p + from, text.n - from), &why);
+    s->n = leaks ? 0 : text.n;
+    return leaks;
+}
+
 void ch_channel_stream(struct ch_channel *c, const struct chela_channel_arrival *in,
                        struct ch_sv text) {
-    CH_BUF_AUTO why = {0};
-    if (channel_leaks(c, text, &why))
+    bool edits = c->ops->post && c->ops->edit_ms && c->streaming;
+    if ((!c->ops->stream && !edits) || channel_stream_leaks(c, in, text))
         return;
     if (c->ops->stream)
         c->ops->stream(c->self, in, ch_text(text));
-    else if (c->ops->post && c->ops->edit_ms && c->streaming)
+    else
         ch_posting_stream(c, in, text);
 }
 

@@ -48,12 +48,20 @@ struct ch_echo {
     void (*heard)(struct ch_echo *e);
 };
 
+/* How far a growing answer was searched for secrets. */
+struct ch_channel_searched {
+    uint64_t of; /* hash of the message that it answers */
+    size_t n;
+};
+
 struct ch_channel {
     const struct chela_channel_ops *ops;
     void *self; /* the service's data of this channel */
     struct ch_channel_gateway gateway;
     struct chela_channel_host host; /* what the service sees; its user is the channel */
     struct ch_rules rules;
+    struct ch_channel_searched searched[8]; /* the last answers */
+    size_t nsearched;
     char *account; /* owned; NULL: none */
     bool streaming;
     enum chela_language language; /* of sentences for people; AUTO: that of the runtime */
