@@ -149,7 +149,7 @@ as_past() { # LABEL SESSION
 }
 below='(map(select(.name == $call))[0]) as $c | map(select(.parentSpanId == $c.spanId)) |
     (map(select(.name | startswith("attempt"))) | length) == 3 and (map(select(.name == "wait retry")) | length) == 2 and
-    (sort_by(.startTimeUnixNano) | . as $l | [range(4) | $l[.].endTimeUnixNano <= $l[. + 1].startTimeUnixNano] | all) and
+    (sort_by(.startTimeUnixNano, .endTimeUnixNano) | . as $l | [range(4) | $l[.].endTimeUnixNano <= $l[. + 1].startTimeUnixNano] | all) and
     all(.[]; .startTimeUnixNano >= $c.startTimeUnixNano and .endTimeUnixNano <= $c.endTimeUnixNano)'
 post /api/sessions/tries/messages '{"text":"try it","agent":"main"}'
 check "a run with attempts ends" eventually ended tries

@@ -197,6 +197,7 @@ if (page) {
     await page.press('#say', 'Enter');
     await ends(page, 1);
     await page.click('#tab-time');
+    await page.locator('.span', { hasText: 'model' }).nth(1).waitFor(); // the run is whole
     await page.locator('.span', { hasText: 'model' }).first().locator('summary').click();
     await page.locator('.span a').first().click();
     await page.waitForSelector('.request');
