@@ -1,7 +1,8 @@
 /* policy.h -- decides which tools an agent, a channel or a sender may use.
  *
- * No other code makes this decision. A forbidden tool is not described to the model, and a
- * call of it gets the result of an unknown tool. Three bounds must all hold:
+ * No other code makes this decision. A forbidden tool is not described to the model, unless an
+ * earlier message of the session allowed it (select.h), and a call of it gets the result of an
+ * unknown tool. Three bounds must all hold:
  *
  *     allow       names, globs and groups; no list allows everything, an empty
  *                 list nothing
