@@ -267,7 +267,7 @@ for stream in false true; do
 done
 ask '"input":"hello","instructions":"Be kind.","temperature":0.5,"max_output_tokens":99,"tool_choice":"none","tools":[{"type":"function","name":"get_place"}]'
 tells "a response repeats its request" '[.instructions, .temperature, .top_p, .max_output_tokens, .tool_choice, .tools[].name] | tostring' \
-    '["Be kind.",0.5,null,99,"none","get_place"]'
+    '["Be kind.",0.5,1,99,"none","get_place"]'
 call GET "/v1/responses/$(jq -r .id "$out")"
 tells "also when it is fetched" '[.tool_choice, .tools[].name] | join(" ")' "none get_place"
 ask '"input":"hello"'

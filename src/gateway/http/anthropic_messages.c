@@ -42,7 +42,8 @@ static struct anthropic_message *anthropic_message_of(struct ch_completion *r) {
 
 /* --- writing */
 
-static void write_usage(struct ch_jw *w, const struct chela_usage *u) {
+/* whole: of a message; otherwise of an event of a stream, which has fewer members. */
+static void write_usage(struct ch_jw *w, const struct chela_usage *u, bool whole) {
     ch_jw_kbegin(w, "usage", '{');
     ch_jw_kint(w, "input_tokens", u->input - u->cache_read - u->cache_write);
     ch_jw_kint(w, "cache_creation_input_tokens", u->cache_write);
@@ -51,6 +52,12 @@ static void write_usage(struct ch_jw *w, const struct chela_usage *u) {
     ch_jw_kbegin(w, "output_tokens_details", '{');
     ch_jw_kint(w, "thinking_tokens", u->reasoning);
     ch_jw_end(w, '}');
+    ch_jw_kcstr(w, "server_tool_use", NULL);
+    if (whole) {
+        ch_jw_kcstr(w, "cache_creation", NULL);
+        ch_jw_kcstr(w, "inference_geo", NULL);
+        ch_jw_kcstr(w, "service_tier", NULL);
+    }
     ch_jw_end(w, '}');
 }
 
@@ -73,6 +80,12 @@ static void write_stop(const struct anthropic_message *m, struct ch_jw *w,
         sequence = ch_think_stop_sequence(run);
     ch_jw_kcstr(w, "stop_reason", sequence ? "stop_sequence" : reason);
     ch_jw_kcstr(w, "stop_sequence", sequence);
+    if (end && strcmp(reason, "refusal") == 0)
+        ch_jw_kraw(w, "stop_details",
+                   CH_SV("{\"type\":\"refusal\",\"category\":null,\"explanation\":null}"));
+    else
+        ch_jw_kcstr(w, "stop_details", NULL);
+    ch_jw_kcstr(w, "container", NULL);
 }
 
 /* end NULL: the message begins. */
@@ -87,7 +100,7 @@ static void write_message(const struct anthropic_message *m, struct ch_jw *w,
     ch_jw_kcstr(w, "model", m->r.agent);
     ch_jw_kraw(w, "content", ch_buf_sv(&blocks));
     write_stop(m, w, end);
-    write_usage(w, end ? &end->end.usage : &m->expected);
+    write_usage(w, end ? &end->end.usage : &m->expected, true);
     ch_jw_end(w, '}');
 }
 
@@ -164,6 +177,8 @@ static void write_block(struct ch_buf *out, const char *type, const char *key, s
     ch_jw_kstr(&w, key, text);
     if (more)
         ch_jw_kstr(&w, more, value);
+    if (strcmp(type, "text") == 0)
+        ch_jw_kcstr(&w, "citations", NULL);
     ch_jw_end(&w, '}');
 }
 
@@ -248,6 +263,7 @@ static void write_call(struct ch_buf *out, const struct ch_completion *r,
     ch_jw_kstr(&w, "id", ch_sv(ev->call.id.p, ev->call.id.n));
     ch_jw_kstr(&w, "name", tool ? tool->name : name);
     ch_jw_kraw(&w, "input", input);
+    ch_jw_kraw(&w, "caller", CH_SV("{\"type\":\"direct\"}"));
     ch_jw_end(&w, '}');
 }
 
@@ -284,7 +300,7 @@ static void end_stream(struct anthropic_message *m, const struct chela_event *ev
     ch_jw_kbegin(&w, "delta", '{');
     write_stop(m, &w, ev);
     ch_jw_end(&w, '}');
-    write_usage(&w, &ev->end.usage);
+    write_usage(&w, &ev->end.usage, false);
     end_event(m, &w, "message_delta");
     w = begin_event(&last, "message_stop");
     end_event(m, &w, "message_stop");

@@ -15,10 +15,12 @@
 #include "gateway/http/openai.h"
 #include "gateway/http/openai_extras.h"
 #include "gateway/http/openai_input.h"
+#include "gateway/http/response_echo.h"
 #include "gateway/http/response_store.h"
 #include "gateway/http/completion.h"
 #include "gateway/lane/lane.h"
 #include "gateway/request/idempotency.h"
+#include "gateway/request/gateway_state.h"
 #include "gateway/request/request.h"
 
 #define RESPONSE_MEMBERS                                                                           \
@@ -33,6 +35,7 @@ struct openai_response {
     bool has_text; /* there was text */
     bool cut;  /* the open item ends here, but the model did not end it */
     int64_t seq;
+    int64_t completed; /* seconds since the epoch */
     struct ch_buf text;   /* text of the open item */
     struct ch_buf annotations; /* annotations of the text that is being closed: a JSON array */
     struct ch_buf output; /* completed items: JSON, comma separated */
@@ -49,24 +52,6 @@ static struct openai_response *openai_response_of(struct ch_completion *r) {
 }
 
 /* --- writing */
-
-/* Members of the request; the protocol requires most of them, so null stands for an absent one. */
-static void write_given(struct ch_jw *w, const struct ch_json *request) {
-    static const char *const names[] = {"instructions", "temperature", "top_p",
-                                        "max_output_tokens", "previous_response_id"};
-    const struct ch_json *tools = ch_json_get(request, "tools"),
-                         *choice = ch_json_get(request, "tool_choice");
-    for (size_t i = 0; i < CH_LEN(names); i++)
-        ch_jw_kvalue(w, names[i], ch_json_get(request, names[i]));
-    if (ch_json_is(tools, CH_JSON_ARRAY))
-        ch_jw_kvalue(w, "tools", tools);
-    else
-        ch_jw_kraw(w, "tools", CH_SV("[]"));
-    if (choice && !ch_json_is(choice, CH_JSON_NULL))
-        ch_jw_kvalue(w, "tool_choice", choice);
-    else
-        ch_jw_kcstr(w, "tool_choice", "auto");
-}
 
 static void write_incomplete_details(struct ch_jw *w, const struct chela_event *end) {
     bool refused = end->end.reason == CHELA_REASON_REFUSED;
@@ -95,13 +80,15 @@ static void write_conversation(const struct openai_response *r, struct ch_jw *w)
 static void write_response(const struct openai_response *r, struct ch_jw *w, const char *status,
                            const struct chela_event *end, const struct ch_buf *output) {
     CH_BUF_AUTO items = {0};
-    const struct ch_json *request = r->r.request->json;
-    const struct ch_json *metadata = ch_json_get(request, "metadata");
     ch_buf_addf(&items, "[%s]", output->n ? output->p : "");
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "id", r->r.id);
     ch_jw_kcstr(w, "object", "response");
     ch_jw_kint(w, "created_at", r->r.created);
+    if (strcmp(status, "completed") == 0)
+        ch_jw_kint(w, "completed_at", r->completed);
+    else
+        ch_jw_kcstr(w, "completed_at", NULL);
     ch_jw_kcstr(w, "status", status);
     if (strcmp(status, "incomplete") == 0)
         write_incomplete_details(w, end);
@@ -114,14 +101,10 @@ static void write_response(const struct openai_response *r, struct ch_jw *w, con
     ch_jw_kcstr(w, "model", r->r.agent);
     ch_jw_kraw(w, "output", ch_buf_sv(&items));
     ch_jw_kbool(w, "parallel_tool_calls", !r->r.opts.patch.one_call);
-    write_given(w, request);
+    ch_response_echo(w, r->r.request->json);
     ch_jw_kbool(w, "store", r->store);
     ch_jw_kbool(w, "background", r->background);
     write_conversation(r, w);
-    if (ch_json_is(metadata, CH_JSON_OBJECT))
-        ch_jw_kvalue(w, "metadata", metadata);
-    else
-        ch_jw_kraw(w, "metadata", CH_SV("{}"));
     if (end)
         ch_openai_write_usage(w, "input", "output", &end->end.usage);
     else
@@ -185,6 +168,7 @@ static void openai_response_write_part(const struct openai_response *r, struct c
     ch_jw_kcstr(w, "type", "output_text");
     ch_jw_kstr(w, "text", text);
     ch_jw_kraw(w, "annotations", r->annotations.n ? ch_buf_sv(&r->annotations) : CH_SV("[]"));
+    ch_jw_kraw(w, "logprobs", CH_SV("[]"));
     ch_jw_end(w, '}');
 }
 
@@ -408,6 +392,8 @@ static void send_input(struct openai_response *r, const struct response_call *c,
     struct ch_jw w = openai_response_begin_event(r, &out, ch_buf_str(&type));
     ch_jw_kcstr(&w, "item_id", c->id);
     ch_jw_kint(&w, "output_index", r->nitems);
+    if (done && !c->is_text)
+        ch_jw_kstr(&w, "name", c->name);
     ch_jw_kstr(&w, !done ? "delta" : c->is_text ? "input" : "arguments", c->input);
     openai_response_end_event(r, &w, ch_buf_str(&type));
 }
@@ -480,6 +466,7 @@ static void openai_response_on_end(struct ch_completion *completion, const struc
     if (silent)
         openai_response_add_text(r, ev->end.text);
     r->cut = strcmp(status, "completed") != 0;
+    r->completed = ch_now_ms(ch_loop_clock(r->r.request->gw->rt->loop)) / 1000;
     close_item(r);
     remember(r, status, ev);
     if (!r->r.stream) {
