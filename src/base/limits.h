@@ -544,8 +544,8 @@
 #define CH_LIMIT_IDEMPOTENT_ANSWER (1024 * CH_KB) /* an answer that is kept for its key */
 #define CH_LIMIT_STORED_RESPONSES 1024    /* responses of the gateway that are remembered */
 #define CH_LIMIT_STORED_RESPONSE (8 * CH_MB) /* one response that is remembered */
-#define CH_LIMIT_SHARED_RESPONSE CH_MB    /* one response that other workers can find */
-#define CH_DEFAULT_SHARED_RESPONSE_MS 3600000 /* time for which they can */
+#define CH_LIMIT_SHARED_RESPONSE CH_MB    /* one response that survives a restart */
+#define CH_DEFAULT_STORED_RESPONSE_MS (24 * 3600000LL) /* time for which responses are stored */
 #define CH_LIMIT_STORED_RESPONSE_BYTES (64 * CH_MB) /* all remembered responses */
 #define CH_LIMIT_CLIENT_TOOLS 10000       /* client tools of one request */
 #define CH_LIMIT_DROPPED 1024             /* bytes of the header X-Chela-Dropped */

@@ -92,4 +92,45 @@ for body in '"messages":[{"role":"user","content":"hello"}]' '"messages":[{"role
     chunks >"$tmp/events"
     same "the same as a stream" "200 " "$code $(shape change "$tmp/events")"
 done
+
+# --- stored responses outlive a restart: fetched, continued, referred to, deleted
+respond '"input":"first","metadata":{"a":"b"}'
+id=$(jq -r .id "$out") item=$(jq -r .output[0].id "$out") whole=$(jq -cS . "$out")
+respond '"input":"second"'
+other=$(jq -r .id "$out")
+respond '"input":"third","store":false'
+unstored=$(jq -r .id "$out")
+stop_serving
+serve
+call GET "/v1/responses/$id"
+same "a response after a restart is the same" "$whole" "$(jq -cS . "$out")"
+call GET "/v1/responses/$unstored"
+answers "one that was not to be stored" 404
+stop_serving KILL
+serve
+respond "\"input\":\"more\",\"previous_response_id\":\"$id\""
+same "a response is continued after a restart" "200 completed $id" "$code $(jq -r '.status + " " + .previous_response_id' "$out")"
+next=$(jq -r .id "$out")
+stop_serving
+serve
+respond "\"input\":[{\"role\":\"user\",\"content\":\"first\"},{\"type\":\"item_reference\",\"id\":\"$item\"},{\"role\":\"user\",\"content\":\"again\"}]"
+answers "an item is found after a restart" 200
+call DELETE "/v1/responses/$other"
+answers "a response is deleted after a restart" 200
+call DELETE "/v1/responses/$id"
+answers "and the one to which others refer" 200
+call GET "/v1/responses/$id"
+answers "then it is gone" 404
+stop_serving
+serve
+for gone in "$id" "$other"; do
+    call GET "/v1/responses/$gone"
+    answers "it stays so after a restart" 404
+done
+respond "\"input\":\"x\",\"previous_response_id\":\"$id\""
+same "nor can it be continued" "400 previous_response_not_found" "$code $(jq -r .error.code "$out")"
+respond "\"input\":[{\"type\":\"item_reference\",\"id\":\"$item\"}]"
+answers "nor can its items be referred to" 400
+respond "\"input\":\"x\",\"previous_response_id\":\"$next\""
+answers "a later response has its own copy" 200
 tap_done

@@ -2,7 +2,7 @@
  *
  * Like openai_chat.c: input items become the history, and calls of the client's tools are
  * returned as items. Reasoning becomes items whose encrypted content the client can post
- * back. Recent responses are remembered by their id (response_store.h),
+ * back. Responses are remembered by their id for a day (response_store.h),
  * unless `store` is false; a session stores a conversation for good (X-Chela-Session, or
  * `conversation`). A `background` response is complete when it is sent. */
 #include "gateway/http/openai_responses.h"
@@ -621,7 +621,8 @@ static void openai_response_begin(struct ch_request *req, struct ch_store_lookup
 
 static void openai_response_fetch(struct ch_request *req) {
     struct ch_sv previous = ch_json_get_str(req->json, "previous_response_id");
-    if (!ch_response_store_fetch(req, previous, openai_response_begin))
+    if (!ch_response_store_fetch(req, previous, ch_json_get(req->json, "input"),
+                                 openai_response_begin))
         openai_response_begin(req, NULL);
 }
 

@@ -1,15 +1,16 @@
-/* response_store.h -- recent responses of POST /v1/responses, by id.
+/* response_store.h -- the responses of POST /v1/responses, by id.
  *
  * Clients refer to an earlier response (previous_response_id), to one of its items
- * (item_reference), or fetch it again. The store is in memory, bounded, and gone with the
- * process: a session stores a conversation for good. Workers find the responses of each other
- * in the sessions' store. Loop thread only. */
+ * (item_reference), or fetch it again. Recent responses are in memory, bounded. The sessions' store
+ * has each for a day, so that they survive a restart and other workers have them. Loop thread
+ * only. */
 #ifndef CH_GATEWAY_RESPONSE_STORE_H
 #define CH_GATEWAY_RESPONSE_STORE_H
 #include "base/sv.h"
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/http_route.h"
 
+struct ch_json;
 struct ch_response_store;
 struct ch_store_lookup;
 
@@ -18,9 +19,9 @@ struct ch_store_lookup;
  * remembered. */
 void ch_response_store_put(chela_gateway *gw, const char *id, struct ch_sv object,
                            struct ch_sv items);
-/* If another worker may have the response: looks for it, remembers it, calls respond, and returns
- * true. */
-bool ch_response_store_fetch(struct ch_request *req, struct ch_sv id,
+/* If the store may have the response, or those of the items to which the list `input` refers:
+ * looks for them, remembers them, calls respond, and returns true. id may be empty, input NULL. */
+bool ch_response_store_fetch(struct ch_request *req, struct ch_sv id, const struct ch_json *input,
                              void (*respond)(struct ch_request *req, struct ch_store_lookup *l));
 /* Input and output of a response; p NULL: unknown. Borrowed until the next put. */
 struct ch_sv ch_response_store_items(const chela_gateway *gw, struct ch_sv id);
