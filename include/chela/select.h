@@ -41,5 +41,11 @@ CHELA_API size_t chela_tool_index_size(const chela_tool_index *ix);
 CHELA_API char *chela_tool_index_select(chela_tool_index *ix, const char *query, size_t len,
                                         size_t k);
 
+/* The tools that chela_tool_index_select leaves out, in the order of the index: a JSON array of
+ * {name, deferred: true, summary}. An agent defers these tools.
+ * Ownership: the caller frees the result with chela_free. */
+CHELA_API char *chela_tool_index_deferred(chela_tool_index *ix, const char *query, size_t len,
+                                          size_t k);
+
 CHELA_END_DECLS
 #endif

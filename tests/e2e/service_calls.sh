@@ -89,7 +89,12 @@ cat >"$space/request.json" <<'JSON'
 JSON
 for api in "${apis[@]}"; do
     chela wire encode --api "$api" --model m request.json
-    same "$api: members without effect are named" '["mood","tools[1].defer_loading","tools[1].allowed_callers"]' "$(jq -c .dropped "$out")"
+    want='["mood","tools[1].defer_loading","tools[1].allowed_callers"]'
+    case $api in anthropic | openai-responses) want='["mood"]' ;; esac
+    same "$api: members without effect are named" "$want" "$(jq -c .dropped "$out")"
+    [ "$want" = '["mood"]' ] || continue
+    same "$api: a tool set aside, and who may call it, are sent" '[true,["code_execution_20260120"]]' \
+        "$(jq -c '.body.tools[] | select(.name == "g") | [.defer_loading, .allowed_callers]' "$out")"
 done
 printf '{"messages": [{"role": "user", "content": "hi"}]}' >"$space/request.json"
 chela wire encode --api openai --model m request.json

@@ -1008,6 +1008,7 @@ static void do_tool_index(struct sweep *cx) {
     SWEEP_EXPECT(chela_tool_index_new(tools, strlen(tools), &ix, NULL) == 0);
     SWEEP_EXPECT(chela_tool_index_size(ix) == 1);
     chela_free(chela_tool_index_select(ix, "letters", 7, 1));
+    chela_free(chela_tool_index_deferred(ix, "letters", 7, 0));
     chela_tool_index_free(ix);
 }
 
@@ -1262,6 +1263,7 @@ static const struct sweep_row rows[] = {
     {"chela_tool_index_free", do_tool_index, PURE, NULL},
     {"chela_tool_index_size", do_tool_index, PURE, NULL},
     {"chela_tool_index_select", do_tool_index, PURE, NULL},
+    {"chela_tool_index_deferred", do_tool_index, PURE, NULL},
     {"chela_wire_decode", do_wire_decode, PURE, NULL},
     {"chela_wire_encode", do_wire_encode, PURE, NULL},
     {"chela_wire_apis", do_wire_apis, PURE, NULL},

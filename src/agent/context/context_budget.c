@@ -25,9 +25,10 @@ static enum ch_counting counting_of(const chela_run *run) {
 static size_t fixed_tokens(const struct ch_model_request *req, enum ch_counting how) {
     size_t n = ch_tokens_as(req->system, how);
     for (size_t i = 0; i < req->ntools; i++)
-        n += PER_TOOL + ch_tokens_as(req->tools[i].name, how) +
-             ch_tokens_as(req->tools[i].description, how) +
-             ch_tokens_as(req->tools[i].schema, how);
+        if (!req->tools[i].deferred) /* the model does not read these */
+            n += PER_TOOL + ch_tokens_as(req->tools[i].name, how) +
+                 ch_tokens_as(req->tools[i].description, how) +
+                 ch_tokens_as(req->tools[i].schema, how);
     return n;
 }
 
@@ -36,7 +37,7 @@ static uint64_t hash_of(const struct ch_model_request *req) {
     for (size_t i = 0; i < req->ntools; i++) {
         h = ch_hash(h, req->tools[i].name);
         h = ch_hash(h, req->tools[i].description);
-        h = ch_hash(h, req->tools[i].schema);
+        h = ch_hash(h, req->tools[i].schema) + req->tools[i].deferred;
     }
     return h;
 }
@@ -170,7 +171,7 @@ static bool is_cold(const chela_run *run) {
 static size_t head_bytes(const struct ch_model_request *req) {
     size_t bytes = req->system.n;
     for (size_t i = 0; i < req->ntools; i++)
-        bytes += req->tools[i].description.n + req->tools[i].schema.n;
+        bytes += req->tools[i].deferred ? 0 : req->tools[i].description.n + req->tools[i].schema.n;
     return bytes;
 }
 

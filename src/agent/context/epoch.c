@@ -20,7 +20,8 @@ static uint64_t hash_of_tools(const struct ch_model_request *req) {
     for (size_t i = 0; i < req->ntools; i++) {
         h = ch_hash(h, req->tools[i].name);
         h = ch_hash(h, req->tools[i].description);
-        h = ch_hash(h, req->tools[i].schema);
+        h = ch_hash(h, req->tools[i].schema) + req->tools[i].deferred;
+        h = ch_hash(h, req->tools[i].callers);
     }
     return h;
 }

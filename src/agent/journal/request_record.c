@@ -9,6 +9,7 @@
 #include "model/catalog/model_facts.h"
 #include "model/catalog/provider.h"
 #include "model/codec/codec.h"
+#include "model/codec/encode.h"
 #include "model/codec/errors.h"
 #include "model/message/message_json.h"
 
@@ -96,6 +97,7 @@ static uint64_t add_tool(struct new_parts *p, const struct ch_tool_def *t) {
         ch_jw_kraw(&w, "parameters", t->schema);
     if (t->strict)
         ch_jw_kbool(&w, "strict", true);
+    ch_encode_deferral(t, &w);
     return add_part(p, &out);
 }
 

@@ -242,8 +242,10 @@ static void choose_tools(chela_run *run, const char *only, struct ch_arena *part
     const struct ch_policy *p = &run->permit.policy;
     struct ch_tool_def *defs =
         ch_arena_alloc(parts, (a->registry.n + CH_SELECTION_OWN + 1) * sizeof(*defs));
-    size_t found =
-        only ? list_tools(run, only, defs) : ch_selection_defs(run->session->selection, defs);
+    const struct ch_codec *codec = req->endpoint->codec;
+    bool searched = codec->searches_tools && codec->searches_tools(req);
+    size_t found = only ? list_tools(run, only, defs)
+                        : ch_selection_defs(run->session->selection, searched, defs);
     size_t n = 0;
     for (size_t i = 0; i < found; i++)
         if (!(p->always && ch_sv_is(defs[i].name, p->always)) &&

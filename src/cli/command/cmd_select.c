@@ -14,7 +14,7 @@
 #include "cli/support/problem.h"
 #include "cli/setup/setup.h"
 
-enum { DEFAULT_K = 10, MOST_K = 65536 };
+enum { DEFAULT_K = 10, MOST_K = 65536, MOST_SHOWN = 100 };
 
 struct flags {
     struct ch_setup_flags setup;
@@ -31,11 +31,12 @@ static const struct ch_opt opts[] = {
     {"queries", 0, CH_OPT_TEXT, AT(queries), "FILE|-", 0, 0, "Selection",
      "file of requests, one per line, as plain text or as a JSON string. The output has one line "
      "for each: names separated by tabs, or a JSON array"},
-    {"k", 'k', CH_OPT_INT, AT(k), "N", 1, MOST_K, "Selection", "number of tools to print (10)"},
+    {"k", 'k', CH_OPT_INT, AT(k), "N", 1, MOST_K, "Selection", "number of tools to list (10)"},
     {"from", 0, CH_OPT_TEXT, AT(from), "FILE|-", 0, 0, "Selection",
      "rank the tool definitions of this JSON file instead of the agent's tools"},
     {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output",
-     "print a JSON array of {name, score, summary}"},
+     "print a JSON array of {name, score, summary}; a deferred tool has deferred instead of a "
+     "score"},
     CH_SETUP_OPTS_CONFIG(struct flags),
     CH_SETUP_OPTS_TOOLS(struct flags),
     CH_SETUP_OPTS_OUTPUT(struct flags),
@@ -103,15 +104,54 @@ static void print_names(FILE *out, const char *json, char separator, char end) {
         fputc(end, out);
 }
 
-static void select_answer(struct select *s, FILE *out, const char *query, size_t n, bool many) {
+static void select_answer(struct select *s, FILE *out, const char *query, size_t n) {
     size_t k = s->flags.k ? (size_t)s->flags.k : DEFAULT_K;
     char *json = chela_tool_index_select(s->index, query, n, k);
 
     if (s->flags.json)
         fprintf(out, "%s\n", json);
     else
-        print_names(out, json, many ? '\t' : '\n', '\n');
+        print_names(out, json, '\t', '\n');
     chela_free(json);
+}
+
+/* Prints two JSON arrays as one. */
+static void print_joined(FILE *out, const char *first, const char *second) {
+    bool none = strcmp(first, "[]") == 0 || strcmp(second, "[]") == 0;
+
+    fprintf(out, "%.*s%s%s\n", (int)strlen(first) - 1, first, none ? "" : ",", second + 1);
+}
+
+static void print_deferred(struct select *s, FILE *out, const char *listed, const char *deferred) {
+    char *name;
+    size_t n = 0, rest = chela_tool_index_size(s->index);
+
+    for (; (name = ch_array_member(listed, n, "name")); n++, rest--)
+        chela_free(name);
+    if (rest)
+        fprintf(out, "%sdeferred:\n", n ? "\n" : "");
+    for (n = 0; n < MOST_SHOWN && (name = ch_array_member(deferred, n, "name")); n++, rest--) {
+        fprintf(out, "  %s\n", name);
+        chela_free(name);
+    }
+    if (rest)
+        fprintf(out, "  and %zu more\n", rest);
+}
+
+/* Answer one request: the tools that are listed, then those that are deferred. */
+static void answer_whole(struct select *s, FILE *out, const char *query, size_t n) {
+    size_t k = s->flags.k ? (size_t)s->flags.k : DEFAULT_K;
+    char *listed = chela_tool_index_select(s->index, query, n, k);
+    char *deferred = chela_tool_index_deferred(s->index, query, n, k);
+
+    if (s->flags.json) {
+        print_joined(out, listed, deferred);
+    } else {
+        print_names(out, listed, '\n', '\n');
+        print_deferred(s, out, listed, deferred);
+    }
+    chela_free(listed);
+    chela_free(deferred);
 }
 
 /* Answer a line of text, or a JSON string. */
@@ -120,9 +160,9 @@ static void answer_line(struct select *s, FILE *out, const char *line, size_t n)
     char *text = n && line[0] == '"' ? chela_json_get(line, n, "", &len) : NULL;
 
     if (text)
-        select_answer(s, out, text, len, true);
+        select_answer(s, out, text, len);
     else
-        select_answer(s, out, line, n, true);
+        select_answer(s, out, line, n);
     chela_free(text);
 }
 
@@ -153,7 +193,7 @@ static void answer_words(struct select *s, FILE *out) {
     for (size_t i = 0; i < s->args.n; i++, gap = " ")
         fprintf(d.f, "%s%s", gap, s->args.words[i]);
     ch_draft_finish(&d);
-    select_answer(s, out, d.p, d.n, false);
+    answer_whole(s, out, d.p, d.n);
     free(d.p);
 }
 
@@ -208,8 +248,10 @@ const struct ch_cmd ch_cmd_tools_select = {
     .args = "QUERY...",
     .summary = "rank tools for a request",
     .about = "Ranks tools by the words that their definitions share with a request and prints the "
-             "names, best first. No model is called. An agent with 'tools.selection: topk' "
-             "selects tools in the same way.",
+             "names, best first, then those of the tools that would be deferred: sent to be set "
+             "aside by a service that searches tools, else reached through find_tools and "
+             "call_tool. No model is called. An agent with 'tools.selection: topk' selects tools "
+             "in the same way.",
     .opts = opts,
     .run = select_run,
 };

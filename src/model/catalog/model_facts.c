@@ -37,8 +37,9 @@
 #define CLAUDE_4(output)      200000, output, ANY, 0
 #define CLAUDE_4_5(output)    200000, output, ANY, CH_M_SCHEMA
 #define CLAUDE_4_6            1000000, 128000, E(OFF) | LOW_TO_HIGH | E(MAX), \
-                              CH_M_ADAPTIVE | CH_M_SCHEMA
-#define NO_SAMPLING           (CH_M_ADAPTIVE | CH_M_SCHEMA | CH_M_NO_SAMPLING | CH_M_HIDES)
+                              CH_M_ADAPTIVE | CH_M_SCHEMA | CH_M_TOOL_SEARCH
+#define NO_SAMPLING           (CH_M_ADAPTIVE | CH_M_SCHEMA | CH_M_NO_SAMPLING | CH_M_HIDES | \
+                               CH_M_TOOL_SEARCH)
 #define CLAUDE_4_7            1000000, 128000, E(OFF) | LOW_TO_MAX, NO_SAMPLING
 #define CLAUDE_5              1000000, 128000, E(OFF) | LOW_TO_MAX, NO_SAMPLING | CH_M_THINKS
 #define HAIKU_5_5             1000000, 128000, E(OFF) | LOW_TO_MAX, \
@@ -49,14 +50,16 @@
 #define ALWAYS_THINKS         1000000, 128000, LOW_TO_MAX, \
                               NO_SAMPLING | CH_M_THINKS | CH_M_BINDS | CH_M_NO_FORCED
 #define CLAUDE_UNKNOWN        200000, 0, LOW_TO_HIGH, \
-                              (NO_SAMPLING & ~CH_M_SCHEMA) | CH_M_NO_FORCED | CH_M_BINDS
+                              (NO_SAMPLING & ~(CH_M_SCHEMA | CH_M_TOOL_SEARCH)) | \
+                              CH_M_NO_FORCED | CH_M_BINDS
 
 /* Of GPT's. */
 #define GPT_4O                128000, 16384, 0, 0
 #define GPT_4_1(flags)        1047576, 32768, 0, flags
 #define GPT_5(efforts, flags) 400000, 128000, efforts, flags
-#define GPT_5_6               1050000, 128000, E(OFF) | LOW_TO_MAX, CH_M_RESPONSES
-#define GPT_6_ALWAYS          1050000, 128000, LOW_TO_MAX, CH_M_RESPONSES
+#define GPT_5_6               1050000, 128000, E(OFF) | LOW_TO_MAX, \
+                              CH_M_RESPONSES | CH_M_TOOL_SEARCH
+#define GPT_6_ALWAYS          1050000, 128000, LOW_TO_MAX, CH_M_RESPONSES | CH_M_TOOL_SEARCH
 #define LONG_CACHE            CH_M_LONG_CACHE
 #define RESPONSES             (CH_M_LONG_CACHE | CH_M_RESPONSES)
 #define O_SERIES              200000, 100000, LOW_TO_HIGH

@@ -23,6 +23,7 @@ enum ch_model_flag {
     CH_M_LONG_CACHE = 1 << 10,   /* OpenAI: prompt_cache_retention */
     CH_M_BUDGET = 1 << 11,       /* Gemini: thinking takes a budget, not a level */
     CH_M_OTHER_MAKER = 1 << 12,  /* an effort beside `thinking` (DeepSeek, Moonshot, Z.AI) */
+    CH_M_TOOL_SEARCH = 1 << 13,  /* its service searches tools that a request defers */
 };
 
 struct ch_model_facts {

@@ -15,6 +15,10 @@ struct ch_tool_def {
     struct ch_sv name, description;
     struct ch_sv schema; /* JSON Schema of the arguments, compact text */
     bool strict;
+    /* The service sets the definition aside until its own search of tools, or a call, asks for
+     * it; a protocol without `searches_tools` describes the tool like any other. */
+    bool deferred;
+    struct ch_sv callers; /* who may call it beside the model: JSON array in the vendor's form */
 };
 
 enum ch_tool_choice { CH_CHOICE_AUTO, CH_CHOICE_ANY, CH_CHOICE_NONE, CH_CHOICE_ONE };
@@ -93,6 +97,9 @@ struct ch_model_request {
     size_t nmessages;
     size_t unbound; /* messages from the start whose reasoning no longer binds: it is not sent */
     bool without_reasoning; /* set by the encoder while it encodes these messages */
+    /* Set by the encoder while it encodes results: the message with their calls, as it was sent;
+     * NULL: none. */
+    const struct ch_msg *answered;
     /* Tools that the service runs, as a JSON array in the vendor's form; may be empty. */
     struct ch_sv server_tools;
     bool no_calls;                  /* send calls and results of the history as text */

@@ -154,6 +154,8 @@ struct ch_codec {
     /* Optional. Read the citations and server-side calls of a block of this protocol's
      * replies: `extra` of a TEXT block, or an OPAQUE block, as v. */
     void (*findings)(struct ch_findings *f, const struct ch_block *b, const struct ch_json *v);
+    /* Optional. True if the service searches tools that the request defers; NULL: never. */
+    bool (*searches_tools)(const struct ch_model_request *req);
     /* The service gets the images of its own replies back. */
     bool returns_images;
 

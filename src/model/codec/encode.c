@@ -3,6 +3,7 @@
 
 #include "base/base64.h"
 #include "base/error.h"
+#include "base/wild.h"
 #include "json/json.h"
 #include "model/catalog/claude.h"
 #include "model/catalog/model_facts.h"
@@ -149,24 +150,44 @@ void ch_encode_extra_tools(const struct ch_model_request *req, struct ch_jw *w) 
         ch_jw_value(w, tool);
 }
 
-static bool lists_tool(const struct ch_json *tools, const char *type, struct ch_sv name) {
+static const struct ch_json *find_tool(const struct ch_json *tools, const char *type,
+                                       struct ch_sv name) {
     for (CH_JSON_EACH(t, tools))
-        if (ch_sv_is(ch_json_get_str(t, "type"), type) &&
-            ch_sv_eq(ch_json_get_str(t, "name"), name))
-            return true;
-    return false;
+        if (ch_wild(ch_sv_str(type), ch_json_get_str(t, "type")) &&
+            (!name.n || ch_sv_eq(ch_json_get_str(t, "name"), name)))
+            return t;
+    return NULL;
+}
+
+const struct ch_json *ch_encode_declared(const struct ch_endpoint *ep, struct ch_sv server_tools,
+                                         const char *type, struct ch_sv name, struct ch_arena *a) {
+    const struct ch_json *own = NULL, *found;
+    if (server_tools.n)
+        ch_json_parse(a, server_tools, CH_JSON_STRICT, &own, NULL, NULL);
+    found = find_tool(own, type, name);
+    return found || !ep->extra_body.n
+               ? found
+               : find_tool(ch_json_get(read_extra_body(ep, a), "tools"), type, name);
 }
 
 bool ch_encode_declares(const struct ch_endpoint *ep, struct ch_sv server_tools, const char *type,
                         struct ch_sv name) {
     CH_ARENA_AUTO arena = {0};
-    const struct ch_json *own = NULL;
-    if (server_tools.n)
-        ch_json_parse(&arena, server_tools, CH_JSON_STRICT, &own, NULL, NULL);
-    if (lists_tool(own, type, name))
-        return true;
-    return ep->extra_body.n &&
-           lists_tool(ch_json_get(read_extra_body(ep, &arena), "tools"), type, name);
+    return ch_encode_declared(ep, server_tools, type, name, &arena) != NULL;
+}
+
+bool ch_encode_defers(const struct ch_model_request *req, const char *search) {
+    for (size_t i = 0; i < req->ntools; i++)
+        if (req->tools[i].deferred)
+            return !ch_encode_declares(req->endpoint, req->server_tools, search, CH_SV(""));
+    return false;
+}
+
+void ch_encode_deferral(const struct ch_tool_def *t, struct ch_jw *w) {
+    if (t->deferred)
+        ch_jw_kbool(w, "defer_loading", true);
+    if (t->callers.n)
+        ch_jw_kraw(w, "allowed_callers", t->callers);
 }
 
 static void write_merged(struct ch_jw *w, const struct ch_json *own, const struct ch_json *added) {

@@ -55,6 +55,14 @@ uint32_t ch_encode_end_of(const struct ch_msg *m);
  * name. */
 bool ch_encode_declares(const struct ch_endpoint *ep, struct ch_sv server_tools, const char *type,
                         struct ch_sv name);
+/* The tool of this type (a pattern with '*') that such a request declares, in the vendor's form;
+ * name empty: any. It is in the arena. NULL: none. */
+const struct ch_json *ch_encode_declared(const struct ch_endpoint *ep, struct ch_sv server_tools,
+                                         const char *type, struct ch_sv name, struct ch_arena *a);
+/* True if the request defers tools and does not itself declare a search of this type. */
+bool ch_encode_defers(const struct ch_model_request *req, const char *search);
+/* Write the members of a tool that are the same in all protocols that defer tools. */
+void ch_encode_deferral(const struct ch_tool_def *t, struct ch_jw *w);
 /* True if the endpoint's extra body has this member. */
 bool ch_encode_extra_has(const struct ch_model_request *req, const char *member);
 /* True if the request has tools: of the agent, of the service, or in the extra body. */

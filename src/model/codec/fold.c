@@ -18,7 +18,7 @@
 #define FEW_NAMES 96 /* bytes of ids and names */
 
 struct block {
-    uint8_t type, flags;
+    uint8_t type, flags, runner;
     bool closed;
     unsigned call; /* TOOL_CALL: ordinal among the calls */
     struct ch_buf text, extra;
@@ -271,6 +271,12 @@ void ch_fold_flag(struct ch_fold *f, unsigned key, unsigned flag) {
         b->flags |= (uint8_t)flag;
 }
 
+void ch_fold_runner(struct ch_fold *f, unsigned key, enum ch_runner runner) {
+    struct block *b = fold_find(f, key);
+    if (b)
+        b->runner = (uint8_t)runner;
+}
+
 int ch_fold_replace(struct ch_fold *f, unsigned key, struct ch_sv text) {
     struct block *b = fold_find(f, key);
     return b ? fold_replace(f, &b->text, text) : CHELA_OK;
@@ -387,6 +393,7 @@ static struct ch_block fold_view(const struct block *b) {
     return (struct ch_block){
         .type = b->type,
         .flags = b->flags,
+        .runner = b->runner,
         .text = ch_buf_sv(&b->text),
         .id = b->id,
         .name = b->name,

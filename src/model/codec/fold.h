@@ -35,6 +35,7 @@ int ch_fold_extra(struct ch_fold *f, unsigned key, struct ch_sv piece); /* appen
 int ch_fold_extra_base64(struct ch_fold *f, unsigned key, struct ch_sv piece);
 int ch_fold_field(struct ch_fold *f, unsigned key, struct ch_sv name, struct ch_sv id);
 void ch_fold_flag(struct ch_fold *f, unsigned key, unsigned flag);
+void ch_fold_runner(struct ch_fold *f, unsigned key, enum ch_runner runner); /* of a call */
 int ch_fold_replace(struct ch_fold *f, unsigned key, struct ch_sv text); /* replaces the text */
 void ch_fold_close(struct ch_fold *f, unsigned key);
 void ch_fold_close_all(struct ch_fold *f);

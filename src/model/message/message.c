@@ -108,6 +108,7 @@ struct ch_msg *ch_msg_by(enum ch_msg_kind kind, const struct ch_block *blocks, s
             .type = b->type,
             .flags = b->flags,
             .span = b->span,
+            .runner = b->type == CH_BLOCK_OPAQUE ? CH_RUN_VENDOR : b->runner,
             .text = place_text(&at, b->text),
             .id = place_text(&at, b->id),
             .name = place_text(&at, b->name),

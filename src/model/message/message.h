@@ -65,9 +65,18 @@ enum ch_block_flags {
                            command with an exit code other than 0 */
 };
 
+/* Who runs a call. The codec that reads a reply decides it; everything else asks this field. */
+enum ch_runner {
+    CH_RUN_TOOL,    /* a tool of the agent, by its name */
+    CH_RUN_RUNTIME, /* the runtime, for a tool that the vendor defined (tool/call/vendor_call.h) */
+    CH_RUN_VENDOR,  /* the service, which has run it or still does: an OPAQUE block */
+    CH_RUNNERS
+};
+
 struct ch_block {
     uint8_t type, flags;
     uint16_t span;
+    uint8_t runner; /* enum ch_runner; of TOOL_CALL and OPAQUE */
     struct ch_sv text, id, name, extra;
 };
 
@@ -156,7 +165,7 @@ void ch_transcript_cut(struct ch_transcript *t, size_t n);
  * {"type":"reasoning","text",["id","field","extra","redacted":true]}
  * {"type":"image|audio|document","media_type","data"|"url",["name","detail"]}
  * {"type":"tool_call","id","name","arguments":{},["arguments_raw","extra",
- *  "cut":true,"invalid":true,"repaired":true]}
+ *  "cut":true,"invalid":true,"repaired":true,"runner":"runtime"]}
  * {"type":"tool_result","id","name","content":"text"|[blocks],["is_error":true,
  *  "denied":true]}
  * {"type":"opaque","name","json":"the block's text"}

@@ -14,6 +14,9 @@
 #include "json/json.h"
 #include "json/writer.h"
 
+/* Who runs a call, if it is not a tool of the agent; OPAQUE blocks are the vendor's. */
+#define RUNTIME "runtime"
+
 /* --- writing */
 
 static void message_json_optional(struct ch_jw *w, const char *key, struct ch_sv s) {
@@ -99,6 +102,8 @@ static void write_members(const struct ch_block *b, struct ch_jw *w) {
         message_json_flag(w, "cut", b->flags & CH_F_CUT);
         message_json_flag(w, "invalid", b->flags & CH_F_INVALID);
         message_json_flag(w, "repaired", b->flags & CH_F_REPAIRED);
+        if (b->runner == CH_RUN_RUNTIME)
+            ch_jw_kcstr(w, "runner", RUNTIME);
         break;
     case CH_BLOCK_TOOL_RESULT:
         message_json_write_result(b, w);
@@ -221,6 +226,8 @@ static int message_json_read_call(struct reading *r, const struct ch_json *v, st
     flag_of(v, "cut", CH_F_CUT, &b->flags);
     flag_of(v, "invalid", CH_F_INVALID, &b->flags);
     flag_of(v, "repaired", CH_F_REPAIRED, &b->flags);
+    if (ch_sv_is(ch_json_get_str(v, "runner"), RUNTIME))
+        b->runner = CH_RUN_RUNTIME;
     return rc;
 }
 

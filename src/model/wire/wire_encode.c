@@ -148,12 +148,14 @@ static int read_messages(struct reading *r) {
 }
 
 static void check_tool(struct reading *r, const struct ch_json *tool) {
-    static const char *const known[] = {"name", "description", "parameters", "strict"};
+    static const char *const known[] = {"name",   "description",   "parameters",
+                                        "strict", "defer_loading", "allowed_callers"};
+    size_t taken = r->endpoint.codec->searches_tools ? CH_LEN(known) : CH_LEN(known) - 2;
     for (CH_JSON_MEMBERS(k, v, tool)) {
         size_t i = 0;
-        while (i < CH_LEN(known) && !ch_sv_is(ch_json_str(k), known[i]))
+        while (i < taken && !ch_sv_is(ch_json_str(k), known[i]))
             i++;
-        if (i == CH_LEN(known) && v->type != CH_JSON_NULL && v->type != CH_JSON_FALSE)
+        if (i == taken && v->type != CH_JSON_NULL && v->type != CH_JSON_FALSE)
             note_dropped(r, "tools", r->req.ntools, ch_json_str(k));
     }
 }
@@ -167,6 +169,7 @@ static int wire_encode_read_tools(struct reading *r) {
     struct ch_tool_def *tools = ch_arena_alloc(&r->arena, (list->n + 1) * sizeof(*tools));
     for (CH_JSON_EACH(e, list)) {
         const struct ch_json *schema = ch_json_get(e, "parameters");
+        const struct ch_json *callers = ch_json_get(e, "allowed_callers");
         struct ch_sv name = ch_json_get_str(e, "name");
         if (!name.n)
             return wire_encode_bad(r, "tools", "objects with a name");
@@ -178,6 +181,9 @@ static int wire_encode_read_tools(struct reading *r) {
             .description = ch_json_get_str(e, "description"),
             .schema = schema ? wire_encode_compact(r, schema) : CH_SV(""),
             .strict = ch_json_bool(ch_json_get(e, "strict"), false),
+            .deferred = ch_json_bool(ch_json_get(e, "defer_loading"), false),
+            .callers = ch_json_is(callers, CH_JSON_ARRAY) ? wire_encode_compact(r, callers)
+                                                          : CH_SV(""),
         };
     }
     r->req.tools = tools;

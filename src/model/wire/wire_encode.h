@@ -6,7 +6,8 @@
 
 /* Read a neutral request and append {"method","url","headers":{},"body":{}}.
  *   {"provider","base_url","model","system","messages":[..],
- *    "tools":[{"name","description","parameters":{},"strict":bool}],
+ *    "tools":[{"name","description","parameters":{},"strict":bool,
+ *      "defer_loading":bool,"allowed_callers":[]}],
  *    "tool_choice":"auto|any|none|NAME","parallel":bool,"stream":bool,
  *    "max_output_tokens":n,"temperature":x,"top_p":x,"top_k":n,"seed":n,
  *    "reasoning":"off|...|max","stop":[..],"output_schema":{},
@@ -16,7 +17,7 @@
  * A list of quirks that begins with "=" replaces the provider's quirks; otherwise it changes
  * them. Only messages is required; their form is in message.h. model, if not empty, goes
  * before the request's. Other members, also of a tool, have no effect; "dropped" names them, as in
- * ["tools[0].defer_loading"]. A credential is shown as the name of the variable it comes from. */
+ * ["tools[0].cache_control"]. A credential is shown as the name of the variable it comes from. */
 int ch_wire_encode(const struct ch_codec *codec, struct ch_sv model, struct ch_sv request,
                    struct ch_buf *out, struct chela_error *err);
 /* The same; *body becomes the bytes of the body, borrowed from out. */

@@ -294,11 +294,25 @@ size_t ch_selection_excess(const struct ch_selection *s, size_t *offered, size_t
     return s->most && s->needed > s->most ? s->needed : 0;
 }
 
-size_t ch_selection_defs(struct ch_selection *s, struct ch_tool_def *out) {
+/* The tools that wait, in registry order. */
+static size_t deferred_defs(const struct ch_selection *s, struct ch_tool_def *out) {
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->registry->n; i++) {
+        const struct ch_tool *t = s->registry->tools[i];
+        if (!s->scope[i] || is_listed(s, t) || is_offered(s, t->name))
+            continue;
+        out[n] = ch_tool_def(t);
+        out[n++].deferred = true;
+    }
+    return n;
+}
+
+size_t ch_selection_defs(struct ch_selection *s, bool searched, struct ch_tool_def *out) {
     size_t n = 0;
 
     select_widen(s);
-    if (s->own) {
+    if (s->own && !searched) {
         ch_registry_defs(s->own, out);
         n = s->own->n;
     }
@@ -312,7 +326,7 @@ size_t ch_selection_defs(struct ch_selection *s, struct ch_tool_def *out) {
         if (t && s->mode != CH_SELECT_ALL)
             out[n++] = ch_tool_def(t);
     }
-    return n;
+    return s->own && searched ? n + deferred_defs(s, out + n) : n;
 }
 
 uint64_t ch_selection_revision(const struct ch_selection *s) {

@@ -11,7 +11,8 @@
  *
  * Tools that are always described (those that a client or the host runs, CH_TOOL_LISTED) do not
  * count. In all modes but the first, two tools of the runtime reach the others: find_tools
- * returns their schemas, call_tool calls one (call_by_name.h).
+ * returns their schemas, call_tool calls one (call_by_name.h). Where the model's service searches
+ * tools by itself, the others are sent to be set aside, in place of these two.
  *
  * A policy that allows less than an earlier one of the session changes no description: a call of
  * a forbidden tool is refused. A policy that allows more adds its tools in mode all. Selection
@@ -77,10 +78,10 @@ void ch_tool_meaning(const struct ch_tool *t, struct ch_buf *out);
 /* Describe this tool from now on, which changes the requests; no-op for an unknown name. */
 void ch_selection_offer(struct ch_selection *s, struct ch_sv name);
 
-/* The definitions for a request, in order. out has room for all tools of the registry and
- * CH_SELECTION_OWN more. */
+/* The definitions for a request, in order; deferred ones last. searched: the service searches
+ * tools. out has room for all tools of the registry and CH_SELECTION_OWN more. */
 #define CH_SELECTION_OWN 2
-size_t ch_selection_defs(struct ch_selection *s, struct ch_tool_def *out);
+size_t ch_selection_defs(struct ch_selection *s, bool searched, struct ch_tool_def *out);
 /* Incremented whenever the definitions change for other reasons than registry and policy. */
 uint64_t ch_selection_revision(const struct ch_selection *s);
 /* find_tools and call_tool, borrowed; NULL if the mode has none. s may be NULL. */

@@ -126,6 +126,16 @@ size_t chela_tool_index_size(const chela_tool_index *ix) {
     return ix->n;
 }
 
+static void tool_index_open(chela_tool_index *ix, size_t tool, struct ch_jw *w) {
+    ch_jw_begin(w, '{');
+    ch_jw_kstr(w, "name", ix->tools[tool].name);
+}
+
+static void tool_index_close(chela_tool_index *ix, size_t tool, struct ch_jw *w) {
+    ch_jw_kstr(w, "summary", ix->tools[tool].summary);
+    ch_jw_end(w, '}');
+}
+
 char *chela_tool_index_select(chela_tool_index *ix, const char *query, size_t len, size_t k) {
     CH_NEEDS_OR(ix, NULL, NULL);
     struct ch_buf out = {0};
@@ -136,12 +146,32 @@ char *chela_tool_index_select(chela_tool_index *ix, const char *query, size_t le
     size_t n = ch_catalog_pick(&ix->catalog, ch_sv(query, len), NULL, k, picks);
     ch_jw_begin(&w, '[');
     for (size_t i = 0; i < n; i++) {
-        ch_jw_begin(&w, '{');
-        ch_jw_kstr(&w, "name", ix->tools[picks[i].tool].name);
+        tool_index_open(ix, picks[i].tool, &w);
         ch_jw_kdouble(&w, "score", picks[i].score);
-        ch_jw_kstr(&w, "summary", ix->tools[picks[i].tool].summary);
-        ch_jw_end(&w, '}');
+        tool_index_close(ix, picks[i].tool, &w);
     }
+    ch_jw_end(&w, ']');
+    return ch_buf_take(&out);
+}
+
+char *chela_tool_index_deferred(chela_tool_index *ix, const char *query, size_t len, size_t k) {
+    CH_NEEDS_OR(ix, NULL, NULL);
+    struct ch_buf out = {0};
+    struct ch_jw w = ch_jw(&out);
+
+    k = CH_MIN(k, ix->n);
+    CH_AUTOFREE struct ch_catalog_hit *picks = ch_malloc((k + 1) * sizeof(*picks));
+    CH_AUTOFREE bool *listed = ch_alloc(ix->n + 1);
+    size_t n = ch_catalog_pick(&ix->catalog, ch_sv(query, len), NULL, k, picks);
+    for (size_t i = 0; i < n; i++)
+        listed[picks[i].tool] = true;
+    ch_jw_begin(&w, '[');
+    for (size_t i = 0; i < ix->n; i++)
+        if (!listed[i]) {
+            tool_index_open(ix, i, &w);
+            ch_jw_kbool(&w, "deferred", true);
+            tool_index_close(ix, i, &w);
+        }
     ch_jw_end(&w, ']');
     return ch_buf_take(&out);
 }

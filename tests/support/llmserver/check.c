@@ -182,6 +182,7 @@ static void a_block(struct checker *c, const struct json *b, const char *where, 
         a_thinking(c, b, where);
     } else if (!one_of(type, user ? "image document search_result container_upload"
                                   : "redacted_thinking server_tool_use web_search_tool_result "
+                                  "tool_search_tool_result code_execution_tool_result "
                                     "hologram" /* of a later version of the service */)) {
         fatal(c, "%s: block of type '%s' is not allowed here", where, type);
     }
@@ -221,23 +222,107 @@ static void a_message(struct checker *c, const struct json *m, size_t i, const c
         none_open(c, where);
 }
 
+/* Tools that the vendor defined, by type; their names are fixed. */
+static bool a_vendor_tool(struct checker *c, const struct json *t) {
+    static const struct {
+        const char *type, *name;
+    } known[] = {
+        {"bash_20250124", "bash"},
+        {"text_editor_20250728", "str_replace_based_edit_tool"},
+        {"memory_20250818", "memory"},
+        {"tool_search_tool_bm25_20251119", "tool_search_tool_bm25"},
+        {"tool_search_tool_regex_20251119", "tool_search_tool_regex"},
+        {"code_execution_20260120", "code_execution"},
+        {"code_execution_20260521", "code_execution"},
+    };
+    const char *type = json_str(t, "type", "custom");
+
+    if (strcmp(type, "custom") == 0)
+        return false;
+    members(c, t, "tools", "type name cache_control max_characters max_uses");
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (strcmp(known[i].type, type) == 0) {
+            if (strcmp(known[i].name, json_str(t, "name", "")) != 0)
+                fatal(c, "tools.name: Input should be '%s'", known[i].name);
+            return true;
+        }
+    fatal(c, "tools: Input tag '%s' found using 'type' does not match any of the expected tags",
+          type);
+    return true;
+}
+
+static bool a_has_type(const struct json *tools, const char *prefix) {
+    for (const struct json *t = tools ? tools->first : NULL; t; t = t->next)
+        if (strncmp(json_str(t, "type", ""), prefix, strlen(prefix)) == 0)
+            return true;
+    return false;
+}
+
+static void a_deferral(struct checker *c, const struct json *tools) {
+    size_t deferred = 0;
+
+    for (const struct json *t = tools->first; t; t = t->next) {
+        const struct json *callers = json_get(t, "allowed_callers");
+        if (json_true(t, "defer_loading") && json_get(t, "cache_control"))
+            fatal(c, "tools: cache_control may not be set on a tool with defer_loading");
+        deferred += json_true(t, "defer_loading");
+        for (const struct json *k = callers ? callers->first : NULL; k; k = k->next)
+            if (!json_is(k, JSON_STRING) ||
+                (strcmp(k->text, "direct") != 0 && !a_has_type(tools, "code_execution_20260")))
+                fatal(c, "tools.allowed_callers: needs the tool code_execution");
+    }
+    if (deferred && deferred == tools->len)
+        fatal(c, "tools: at least one tool must not have defer_loading");
+    if (deferred && !a_has_type(tools, "tool_search_tool_"))
+        fatal(c, "tools: defer_loading needs a tool search tool");
+}
+
 static void a_tools(struct checker *c, const struct json *tools) {
     if (!json_is(tools, JSON_ARRAY)) {
         fatal(c, "tools: Input should be a valid list");
         return;
     }
     for (const struct json *t = tools->first; t; t = t->next) {
-        members(c, t, "tools", "name description input_schema type strict cache_control "
-                               "eager_input_streaming defer_loading input_examples");
         a_cache_mark(c, t);
+        for (const struct json *u = t->next; u; u = u->next)
+            if (strcmp(json_str(t, "name", ""), json_str(u, "name", "")) == 0)
+                fatal(c, "tools: Tool names must be unique.");
+        if (a_vendor_tool(c, t))
+            continue;
+        members(c, t, "tools", "name description input_schema type strict cache_control "
+                               "eager_input_streaming defer_loading input_examples "
+                               "allowed_callers");
         if (!name_ok(json_str(t, "name", ""), 128))
             fatal(c, "tools: name '%s'", json_str(t, "name", ""));
         if (strcmp(json_str(json_get(t, "input_schema"), "type", ""), "object") != 0)
             fatal(c, "tools.input_schema.type: Input should be 'object'");
-        for (const struct json *u = t->next; u; u = u->next)
-            if (strcmp(json_str(t, "name", ""), json_str(u, "name", "")) == 0)
-                fatal(c, "tools: Tool names must be unique.");
     }
+    a_deferral(c, tools);
+}
+
+/* Code of the service waits for the results that this request brings: it is found by its
+ * container, and nothing else may be said. */
+static void a_waiting_code(struct checker *c, const struct json *body,
+                           const struct json *messages) {
+    const struct json *calls = NULL, *results = NULL;
+    bool waits = false;
+
+    for (const struct json *m = messages->first; m; m = m->next) {
+        calls = results;
+        results = m;
+    }
+    const struct json *blocks = calls ? json_get(calls, "content") : NULL;
+    for (const struct json *b = json_is(blocks, JSON_ARRAY) ? blocks->first : NULL; b; b = b->next)
+        if (strncmp(json_str(json_get(b, "caller"), "type", ""), "code_execution", 14) == 0)
+            waits = true;
+    if (!waits)
+        return;
+    if (!*json_str(body, "container", json_str(json_get(body, "container"), "id", "")))
+        fatal(c, "container: required while a programmatic tool call waits");
+    blocks = json_get(results, "content");
+    for (const struct json *b = json_is(blocks, JSON_ARRAY) ? blocks->first : NULL; b; b = b->next)
+        if (strcmp(json_str(b, "type", ""), "tool_result") != 0)
+            fatal(c, "messages: only tool_result blocks may answer a programmatic tool call");
 }
 
 static void a_system(struct checker *c, const struct json *system) {
@@ -277,6 +362,7 @@ static void anthropic(struct checker *c, const struct request *rq) {
     for (const struct json *m = messages->first; m; m = m->next)
         a_message(c, m, i++, &before);
     none_open(c, "messages");
+    a_waiting_code(c, v, messages);
     if (c->calls.nseen && !json_get(v, "tools"))
         note(c, "history with calls, and no tools");
     if (c->cache_marks > 4)

@@ -162,6 +162,100 @@ static void call_output(struct checker *c, const struct json *v, const char *whe
         input_parts(c, json_get(v, "output"), where, true);
 }
 
+/* --- calls of tools that the vendor defined, and of custom tools --- */
+
+static const struct {
+    const char *type, *tool, *id, *members, *output;
+} vendor_items[] = {
+    {"custom_tool_call", "custom", "ctc_", "type id call_id name input status namespace caller",
+     "type id call_id output status caller"},
+    {"shell_call", "shell", "sh_", "type id call_id action status environment caller created_by",
+     "type id call_id output max_output_length status caller"},
+    {"local_shell_call", "local_shell", "lsh_", "type id call_id action status",
+     "type id call_id output status"},
+    {"apply_patch_call", "apply_patch", "apc_", "type id call_id operation status caller",
+     "type id call_id output status caller"},
+};
+enum { VENDOR_ITEMS = sizeof(vendor_items) / sizeof(vendor_items[0]) };
+
+static bool vendor_call(struct checker *c, const struct json *v, const char *where) {
+    size_t i = 0;
+
+    while (i < VENDOR_ITEMS && strcmp(type_of(v), vendor_items[i].type) != 0)
+        i++;
+    if (i == VENDOR_ITEMS)
+        return false;
+    members(c, v, where, vendor_items[i].members);
+    item_id(c, v, where, vendor_items[i].id, false);
+    bool ok = i == 0   ? json_is(json_get(v, "input"), JSON_STRING) && *json_str(v, "name", "")
+              : i == 1 ? json_is(json_get(json_get(v, "action"), "commands"), JSON_ARRAY)
+              : i == 2 ? is(json_get(v, "action"), "type", "exec")
+                       : one_of(json_str(json_get(v, "operation"), "type", "-"),
+                                "create_file update_file delete_file");
+    if (!ok)
+        fatal(c, "%s: what is called is missing", where);
+    if (i > 0 && !one_of(json_str(v, "status", "-"), "in_progress completed incomplete"))
+        fatal(c, "%s.status: Missing required parameter", where);
+    call_made(c, where, json_str(v, "call_id", ""));
+    return true;
+}
+
+static void shell_output(struct checker *c, const struct json *list, const char *where) {
+    if (!json_is(list, JSON_ARRAY) || !list->len)
+        fatal(c, "%s.output: an array is expected", where);
+    for (const struct json *o = json_is(list, JSON_ARRAY) ? list->first : NULL; o; o = o->next) {
+        const struct json *outcome = json_get(o, "outcome");
+        members(c, o, where, "stdout stderr outcome");
+        if (!json_is(json_get(o, "stdout"), JSON_STRING) ||
+            !json_is(json_get(o, "stderr"), JSON_STRING) ||
+            !(is(outcome, "type", "timeout") ||
+              (is(outcome, "type", "exit") && json_get(outcome, "exit_code"))))
+            fatal(c, "%s.output: stdout, stderr and outcome are required", where);
+    }
+}
+
+static bool vendor_output(struct checker *c, const struct json *v, const char *where) {
+    const struct json *output = json_get(v, "output");
+    const char *type = type_of(v);
+    size_t i = 0;
+
+    while (i < VENDOR_ITEMS && (strncmp(type, vendor_items[i].type, strlen(vendor_items[i].type)) ||
+                                strcmp(type + strlen(vendor_items[i].type), "_output") != 0))
+        i++;
+    if (i == VENDOR_ITEMS)
+        return false;
+    members(c, v, where, vendor_items[i].output);
+    call_answered(c, where, json_str(v, "call_id", ""));
+    if (i == 1)
+        shell_output(c, output, where);
+    else if (i == 0)
+        input_parts(c, output, where, true);
+    else if (!json_is(output, JSON_STRING))
+        fatal(c, "%s.output: a string is expected", where);
+    if (i == 3 && !one_of(json_str(v, "status", "-"), "completed failed"))
+        fatal(c, "%s.status: completed or failed is required", where);
+    return true;
+}
+
+/* The output has the type of its call, and its caller. */
+static void fits_its_call(struct checker *c, const struct json *input, const struct json *v,
+                          const char *where) {
+    const char *id = json_str(v, "call_id", ""), *type = type_of(v);
+
+    if (strlen(type) < 12 || strcmp(type + strlen(type) - 12, "_call_output") != 0)
+        return;
+    for (const struct json *x = input->first; x != v; x = x->next) {
+        const struct json *caller = json_get(x, "caller"), *echo = json_get(v, "caller");
+        if (!is(x, "call_id", id))
+            continue;
+        if (strncmp(type_of(x), type, strlen(type) - 7) != 0 ||
+            strlen(type_of(x)) != strlen(type) - 7)
+            fatal(c, "%s: No tool call of type %s found for %s", where, type, id);
+        if (strcmp(json_str(caller, "caller_id", ""), json_str(echo, "caller_id", "")) != 0)
+            fatal(c, "%s.caller: must be the caller of the call", where);
+    }
+}
+
 /* The signature of the joined texts of a summary is their encrypted form. */
 static void signature_of(const struct json *summary, char out[32]) {
     struct text all = {0};
@@ -200,13 +294,22 @@ static void reasoning(struct checker *c, const struct json *v, const char *where
         fatal(c, "%s: The encrypted content could not be verified.", where);
 }
 
-static void item(struct checker *c, const struct json *v, size_t i, bool stored) {
+static void item(struct checker *c, const struct json *input, const struct json *v, size_t i,
+                 bool stored) {
     const char *type = type_of(v);
     char where[64];
 
     snprintf(where, sizeof(where), "input[%zu]", i);
+    if (json_is(v, JSON_OBJECT))
+        fits_its_call(c, input, v, where);
     if (!json_is(v, JSON_OBJECT))
         fatal(c, "%s: an object is expected", where);
+    else if (vendor_call(c, v, where) || vendor_output(c, v, where))
+        ;
+    else if (one_of(type, "tool_search_call tool_search_output program_output"))
+        ;
+    else if (strcmp(type, "program") == 0 && *json_str(v, "fingerprint", ""))
+        ;
     else if (strcmp(type, "message") == 0)
         message(c, v, where);
     else if (strcmp(type, "function_call") == 0)
@@ -243,13 +346,43 @@ static void strict_schema(struct checker *c, const struct json *schema, const ch
               where);
 }
 
+static bool vendor_tool(struct checker *c, const struct json *t) {
+    const char *type = json_str(t, "type", "");
+
+    if (strcmp(type, "custom") == 0) {
+        const struct json *format = json_get(t, "format");
+        members(c, t, "tools",
+                "type name description format defer_loading allowed_callers async");
+        if (format && is(format, "type", "grammar") &&
+            (!one_of(json_str(format, "syntax", "-"), "lark regex") ||
+             !*json_str(format, "definition", "")))
+            fatal(c, "tools.format: syntax and definition are required");
+    } else if (strcmp(type, "shell") == 0) {
+        members(c, t, "tools", "type environment allowed_callers");
+    } else if (one_of(type, "local_shell apply_patch tool_search")) {
+        members(c, t, "tools", "type");
+    } else {
+        return false;
+    }
+    return true;
+}
+
 static void tools(struct checker *c, const struct json *list) {
     if (!json_is(list, JSON_ARRAY)) {
         fatal(c, "tools: an array is expected");
         return;
     }
+    bool search = false, deferred = false;
+    for (const struct json *t = list->first; t; t = t->next) {
+        search = search || is(t, "type", "tool_search");
+        deferred = deferred || json_true(t, "defer_loading");
+    }
+    if (deferred && !search)
+        fatal(c, "tools: defer_loading requires the tool_search tool");
     for (const struct json *t = list->first; t; t = t->next) {
         const struct json *strict = json_get(t, "strict");
+        if (vendor_tool(c, t))
+            continue;
         members(c, t, "tools",
                 "type name description parameters strict allowed_callers async "
                 "defer_loading output_schema");
@@ -358,7 +491,7 @@ void check_responses(struct checker *c, const struct request *rq) {
     parameters(c, v);
     output_format(c, json_get(v, "text"));
     for (const struct json *x = json_is(input, JSON_ARRAY) ? input->first : NULL; x; x = x->next)
-        item(c, x, i++, stored);
+        item(c, input, x, i++, stored);
     if (c->calls.nopen)
         fatal(c, "No tool output found for function call %s.", c->calls.open[0]);
 }

@@ -71,7 +71,7 @@ static void select_anew(struct stage *st) {
 static void described(struct stage *st, struct ch_buf *out) {
     struct ch_tool_def defs[MOST_TOOLS];
     assert_true(st->agent->registry.n < MOST_TOOLS);
-    size_t n = ch_selection_defs(ch_tool_choice_selection(st->session), defs);
+    size_t n = ch_selection_defs(ch_tool_choice_selection(st->session), false, defs);
     ch_buf_clear(out);
     for (size_t i = 0; i < n; i++)
         ch_buf_addf(out, "%.*s ", CH_SV_FMT(defs[i].name));

@@ -262,7 +262,7 @@ static void close_world(struct world *w) {
 }
 
 static size_t defs(struct world *w, struct ch_tool_def *out) {
-    return ch_selection_defs(w->s, out);
+    return ch_selection_defs(w->s, false, out);
 }
 
 static bool describes(struct world *w, const char *name) {
@@ -307,6 +307,39 @@ static void test_modes(void **state) {
             fail_msg("case %zu: %zu described", i, n);
         assert_int_equal(ch_selection_own(w.s) != NULL, cases[i].finder);
         assert_int_equal(describes(&w, "call_tool"), cases[i].finder);
+        close_world(&w);
+    }
+}
+
+/* Where the service searches tools, those that wait are set aside in place of find_tools and
+ * call_tool, and no tool is sent twice. */
+static void test_a_service_that_searches_gets_all_tools(void **state) {
+    static const struct {
+        enum ch_select_mode mode;
+        const char *deny;
+        size_t tools, described, deferred;
+    } cases[] = {
+        {CH_SELECT_AUTO, NULL, 20, 20, 0},  {CH_SELECT_AUTO, NULL, 21, 1, 20},
+        {CH_SELECT_AUTO, NULL, 60, 0, 60},  {CH_SELECT_ALL, NULL, 60, 60, 0},
+        {CH_SELECT_TOPK, NULL, 60, 1, 59},  {CH_SELECT_SEARCH, "tool_?", 60, 0, 50},
+        {CH_SELECT_AUTO, "find_tools", 60, 1, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        struct world w;
+        struct ch_tool_def list[128];
+        open_world(&w, cases[i].tools, cases[i].mode, cases[i].deny);
+        ch_selection_input(w.s, &w.policy, CH_SV("Please bake bread"));
+        size_t n = ch_selection_defs(w.s, true, list), deferred = 0;
+        for (size_t k = 0; k < n; k++) {
+            assert_true(k == 0 || list[k].deferred >= list[k - 1].deferred);
+            assert_false(ch_sv_is(list[k].name, "find_tools"));
+            deferred += list[k].deferred;
+            for (size_t m = 0; m < k; m++)
+                assert_false(ch_sv_eq(list[k].name, list[m].name));
+        }
+        if (n - deferred != cases[i].described || deferred != cases[i].deferred)
+            fail_msg("case %zu: %zu described, %zu deferred", i, n - deferred, deferred);
         close_world(&w);
     }
 }
@@ -617,6 +650,7 @@ int main(void) {
         cmocka_unit_test(test_stems),          cmocka_unit_test(test_words),
         cmocka_unit_test(test_recall),         cmocka_unit_test(test_spellings),
         cmocka_unit_test(test_bad_files),      cmocka_unit_test(test_modes),
+        cmocka_unit_test(test_a_service_that_searches_gets_all_tools),
         cmocka_unit_test(test_budget),
         cmocka_unit_test(test_later_inputs_change_no_definition),
         cmocka_unit_test(test_narrower_rights_keep_the_definitions),

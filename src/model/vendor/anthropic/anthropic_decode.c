@@ -630,6 +630,7 @@ const struct ch_codec ch_codec_anthropic = {
     .tail = ch_anthropic_tail,
     .mark = ch_anthropic_mark,
     .takes_schema = ch_anthropic_takes_schema,
+    .searches_tools = ch_anthropic_searches_tools,
     .event = anthropic_decode_on_event,
     .quick = quick_repeat,
     .body = anthropic_decode_on_body,

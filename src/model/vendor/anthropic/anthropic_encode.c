@@ -16,6 +16,7 @@
 #include "model/catalog/thinking.h"
 
 #define VERSION "2023-06-01"
+#define SEARCH "tool_search_tool_bm25"
 #define NO_OUTPUT "(no output)"
 
 /* --- HTTP */
@@ -72,7 +73,12 @@ static void anthropic_encode_write_schema(const struct ch_tool_def *t, struct ch
 }
 
 static void anthropic_encode_write_tools(const struct ch_model_request *req, struct ch_jw *w) {
+    size_t marked = req->ntools; /* one past the last tool that is described */
+    while (marked && req->tools[marked - 1].deferred) /* these must not carry the mark */
+        marked--;
     ch_jw_kbegin(w, "tools", '[');
+    if (ch_encode_defers(req, "tool_search_tool_*"))
+        ch_jw_raw(w, CH_SV("{\"type\":\"" SEARCH "_20251119\",\"name\":\"" SEARCH "\"}"));
     for (size_t i = 0; i < req->ntools; i++) {
         const struct ch_tool_def *t = &req->tools[i];
         ch_jw_begin(w, '{');
@@ -80,7 +86,8 @@ static void anthropic_encode_write_tools(const struct ch_model_request *req, str
         if (t->description.n)
             ch_jw_kstr(w, "description", t->description);
         anthropic_encode_write_schema(t, w);
-        if (i + 1 == req->ntools)
+        ch_encode_deferral(t, w);
+        if (i + 1 == marked)
             anthropic_encode_write_cache_mark(req, w);
         ch_jw_end(w, '}');
     }
@@ -122,6 +129,10 @@ static void anthropic_encode_write_tool_choice(const struct ch_model_request *re
     if (req->no_parallel && !none)
         ch_jw_kbool(w, "disable_parallel_tool_use", true);
     ch_jw_end(w, '}');
+}
+
+bool ch_anthropic_searches_tools(const struct ch_model_request *req) {
+    return ch_model_is(req->model, CH_M_TOOL_SEARCH);
 }
 
 bool ch_anthropic_takes_schema(const struct ch_model_request *req) {

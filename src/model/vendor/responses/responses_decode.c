@@ -448,6 +448,7 @@ const struct ch_codec ch_codec_responses = {
     .event = responses_decode_on_event,
     .body = responses_decode_on_body,
     .findings = ch_responses_findings,
+    .searches_tools = ch_responses_searches_tools,
     .returns_images = true,
     .end = responses_decode_on_end,
     .release = responses_decode_on_release,

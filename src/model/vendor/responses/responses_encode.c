@@ -68,6 +68,8 @@ static void responses_encode_write_schema(struct ch_jw *w, const char *key, stru
 
 static void responses_encode_write_tools(const struct ch_model_request *req, struct ch_jw *w) {
     ch_jw_kbegin(w, "tools", '[');
+    if (ch_encode_defers(req, "tool_search"))
+        ch_jw_raw(w, CH_SV("{\"type\":\"tool_search\"}"));
     for (size_t i = 0; i < req->ntools; i++) {
         const struct ch_tool_def *t = &req->tools[i];
         ch_jw_begin(w, '{');
@@ -78,10 +80,15 @@ static void responses_encode_write_tools(const struct ch_model_request *req, str
         responses_encode_write_schema(
             w, "parameters",
             t->schema.n ? t->schema : CH_SV("{\"type\":\"object\",\"properties\":{}}"), t->strict);
+        ch_encode_deferral(t, w);
         ch_jw_end(w, '}');
     }
     ch_encode_extra_tools(req, w);
     ch_jw_end(w, ']');
+}
+
+bool ch_responses_searches_tools(const struct ch_model_request *req) {
+    return responses_encode_is_plain(req) && ch_model_is(req->model, CH_M_TOOL_SEARCH);
 }
 
 int ch_responses_head(const struct ch_model_request *req, struct ch_buf *out,
