@@ -3,7 +3,8 @@
  * Files .env, .env.NAME and NAME.env of the workspace are read, those near its top first, within
  * limits. Most lines of such files are settings. A value is a secret if its name says so, if it
  * is the password of a URL, or if it does not look like words, numbers, a path or an address. A
- * value that .env.example, .env.sample, .env.template or .env.dist contains too is none. */
+ * value of words that .env.example, .env.sample, .env.template or .env.dist contains too is none; a
+ * value that looks random stays one, because a model can write such a file. */
 #include "guard/leak.h"
 
 #include <dirent.h>
@@ -195,6 +196,9 @@ static void leak_walk(struct leak_pairs *p, int top) {
         DIR *d = fd < 0 ? NULL : fdopendir(fd);
         if (fd >= 0 && !d)
             close(fd);
+        if (d) /* before the files that somebody put around it */
+            leak_read_file(p, fd, ".env", ch_arena_printf(&p->arena, "%s%s.env", below,
+                                                          *below ? "/" : ""));
         for (const struct dirent *e; d && w->entries < CH_LIMIT_DOTENV_ENTRIES &&
                                      (e = readdir(d));) {
             w->entries++;
@@ -217,11 +221,11 @@ static void leak_fill(struct ch_secrets *set, const struct leak_pairs *p) {
     for (size_t i = 0; i < p->n; i++) {
         const struct leak_pair *is = &p->of[i];
         struct ch_sv password = leak_password(is->value);
-        if (leak_is_shown(p, is->value))
+        bool setting = leak_is_setting(is->value);
+        if (setting && leak_is_shown(p, is->value))
             continue;
-        if (password.n)
-            ch_secrets_put(set, is->name, password);
-        if (is->named || (!password.n && !leak_is_setting(is->value)))
+        bool found = password.n && ch_secrets_put(set, is->name, password);
+        if (is->named || (password.n ? !found : !setting))
             ch_secrets_put(set, is->name, is->value);
     }
 }

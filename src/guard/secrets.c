@@ -18,7 +18,9 @@
 
 #define WINDOW 8
 #define HEADS 4096u /* a power of two */
-#define ROUNDS 2    /* of percent-decoding */
+#define ROUNDS 8    /* of percent-decoding */
+#define DEPTH 2     /* of encodings in one another */
+#define LARGE (512 * CH_KB) /* larger texts are searched for one encoding */
 #define LINE_LEAST 16
 #define WEAK 64
 
@@ -41,6 +43,7 @@ struct ch_secrets {
     size_t n, oldest;
     struct pattern *patterns; /* owned array */
     size_t npatterns, cap;
+    bool blanks; /* a value has one */
     uint32_t heads[KINDS][HEADS]; /* index plus 1 in patterns; 0: none */
 };
 
@@ -154,6 +157,7 @@ static void secrets_remember(struct ch_secrets *s, const char *name, struct ch_s
         secrets_drop_value(&s->values[at]);
     }
     s->n += !full;
+    s->blanks |= memchr(text.p, ' ', text.n) != NULL;
     s->values[at] = (struct value){ch_strdup(name), ch_strndup(text.p, text.n), text.n};
     if (!full) {
         secrets_add_patterns(s, at);
@@ -222,34 +226,117 @@ static int secrets_digit(char c) {
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* False: nothing is percent-encoded. */
+/* A view of a text: false if it is no other than the text. */
+typedef bool secrets_view_fn(struct ch_buf *out, struct ch_sv text);
+
+static int secrets_pair(struct ch_sv text, size_t at) {
+    int high = at + 1 < text.n ? secrets_digit(text.p[at]) : -1;
+    int low = high >= 0 ? secrets_digit(text.p[at + 1]) : -1;
+    return low >= 0 ? 16 * high + low : -1;
+}
+
 static bool secrets_unescape(struct ch_buf *out, struct ch_sv text) {
     for (size_t i = 0; i < text.n; i++) {
-        int high = text.p[i] == '%' && i + 2 < text.n ? secrets_digit(text.p[i + 1]) : -1;
-        int low = high >= 0 ? secrets_digit(text.p[i + 2]) : -1;
-        ch_buf_addc(out, low >= 0 ? (char)(16 * high + low) : text.p[i]);
-        i += low >= 0 ? 2 : 0;
+        int byte = text.p[i] == '%' ? secrets_pair(text, i + 1) : -1;
+        ch_buf_addc(out, byte >= 0 ? (char)byte : text.p[i]);
+        i += byte >= 0 ? 2 : 0;
     }
     return out->n < text.n;
 }
 
+/* Forms write a blank as a plus sign. */
+static bool secrets_unform(struct ch_buf *out, struct ch_sv text) {
+    if (!text.n || !memchr(text.p, '+', text.n))
+        return false;
+    for (size_t i = 0; i < text.n; i++)
+        ch_buf_addc(out, text.p[i] == '+' ? ' ' : text.p[i]);
+    return true;
+}
+
+/* What stands between two bytes in hexadecimal digits, as in 73:6b, 0x73, 0x6b or \x73\x6b. */
+static size_t secrets_between(struct ch_sv text, size_t at) {
+    size_t i = at;
+    while (i < text.n && i - at < 3 && strchr(" \t\r\n:,;.-_|/\\", text.p[i]) && text.p[i])
+        i++;
+    if (i + 1 < text.n && text.p[i] == '0' && (text.p[i + 1] | 0x20) == 'x')
+        return i + 2 - at;
+    return i + (i > at && i < text.n && (text.p[i] | 0x20) == 'x') - at;
+}
+
+static bool secrets_unhex(struct ch_buf *out, struct ch_sv text) {
+    for (size_t i = 0, n, from; i < text.n; i += n ? n : 1) {
+        from = out->n;
+        n = 0;
+        for (int byte; (byte = secrets_pair(text, i + n)) >= 0;) {
+            ch_buf_addc(out, (char)byte);
+            n += 2 + secrets_between(text, i + n + 2);
+        }
+        if (out->n - from < WINDOW)
+            out->n = from;
+        else
+            ch_buf_addc(out, '\n');
+    }
+    return out->n > 0;
+}
+
+static int secrets_digit64(char c) {
+    if (c >= 'A' && c <= 'Z')
+        return c - 'A';
+    if (c >= 'a' && c <= 'z')
+        return c - 'a' + 26;
+    if (c >= '0' && c <= '9')
+        return c - '0' + 52;
+    return c == '+' || c == '-' ? 62 : c == '/' || c == '_' ? 63 : -1;
+}
+
+/* Each long run of digits, from each of its first four: what stands before it may look alike. */
+static bool secrets_unbase64(struct ch_buf *out, struct ch_sv text) {
+    for (size_t i = 0, n; i < text.n; i += n + 1) {
+        for (n = 0; i + n < text.n && secrets_digit64(text.p[i + n]) >= 0;)
+            n++;
+        for (size_t from = i; from < i + 4 && from + WINDOW * 4 / 3 <= i + n; from++) {
+            uint32_t bits = 0;
+            for (size_t k = from; k < i + n; k++) {
+                bits = bits << 6 | (uint32_t)secrets_digit64(text.p[k]);
+                if ((k - from) % 4 != 0)
+                    ch_buf_addc(out, (char)(bits >> (6 - 2 * ((k - from) % 4))));
+            }
+            ch_buf_addc(out, '\n');
+        }
+    }
+    return out->n > 0;
+}
+
+static const char *secrets_seek(const struct ch_secrets *s, struct ch_sv text, unsigned depth) {
+    static secrets_view_fn *const views[] = {secrets_unescape, secrets_unhex, secrets_unbase64,
+                                             secrets_unform};
+    CH_BUF_AUTO dense = {0};
+    const char *name = secrets_look(s, text);
+    if (!name && secrets_unspace(&dense, text))
+        name = secrets_look(s, ch_buf_sv(&dense));
+    for (size_t i = 0; !name && depth > 0 && i < CH_LEN(views) - !s->blanks; i++) {
+        CH_BUF_AUTO view = {0};
+        if (views[i](&view, text))
+            name = secrets_seek(s, ch_buf_sv(&view), depth - 1);
+    }
+    return name;
+}
+
 const char *ch_secrets_find(const struct ch_secrets *s, struct ch_sv text) {
     CH_BUF_AUTO now = {0};
-    const char *name = NULL;
-    if (!s->n)
-        return NULL;
+    int depth = text.n > LARGE ? 0 : DEPTH;
+    const char *name = s->n ? secrets_seek(s, text, (unsigned)depth) : NULL;
     ch_buf_add_sv(&now, text);
-    for (int i = 0; i <= ROUNDS; i++) {
-        CH_BUF_AUTO dense = {0}, plain = {0};
-        name = secrets_look(s, ch_buf_sv(&now));
-        if (!name && secrets_unspace(&dense, ch_buf_sv(&now)))
-            name = secrets_look(s, ch_buf_sv(&dense));
-        if (name || !secrets_unescape(&plain, ch_buf_sv(&now)))
-            return name;
+    for (int i = 0; s->n && !name && i < ROUNDS; i++) {
+        CH_BUF_AUTO plain = {0};
+        if (!secrets_unescape(&plain, ch_buf_sv(&now)))
+            break;
+        if (i >= depth)
+            name = secrets_seek(s, ch_buf_sv(&plain), 0);
         ch_buf_clear(&now);
         ch_buf_add_sv(&now, ch_buf_sv(&plain));
     }
-    return NULL;
+    return name;
 }
 
 /* --- names */

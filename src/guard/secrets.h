@@ -1,9 +1,10 @@
 /* secrets.h -- values that must not leave this machine, and the search for them in what leaves.
  *
  * A set holds values by name. The search finds a value as it is, in any case of letters, as
- * hexadecimal digits, in base64 (both alphabets, at any position of a longer text), with
- * percent-encoded bytes, and with white space between its characters. A value that was encoded
- * in another way, cut to pieces or described is not found: the search is a net, not a wall.
+ * hexadecimal digits (also with something between the bytes, as in 73:6b), in base64 (both
+ * alphabets, at any position of a longer text), with percent-encoded bytes, as in a form, with
+ * white space between its characters, and in one of these ways after another. A value that was
+ * encoded in another way, cut to pieces or described is not found: the search is a net, not a wall.
  *
  * A value of fewer than CH_SECRET_LEAST bytes, or one that is a common word, is left out,
  * because ordinary text contains it; a line of the log says so once.

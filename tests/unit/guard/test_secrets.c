@@ -46,6 +46,12 @@ static void test_forms(void **state) {
         "sk-Live%252B42%252F~Key%253F9",
         "sk-Live+42\n/~Key?9",
         "s k - L i v e + 4 2 / ~ K e y ? 9",
+        "sk-Live%25252525252B42%25252525252F~Key%25252525253F9",
+        "73:6b:2d:4c:69:76:65:2b:34:32:2f:7e:4b:65:79:3f:39",
+        "\\x73\\x6b\\x2D\\x4c\\x69\\x76\\x65\\x2b\\x34\\x32\\x2f\\x7e\\x4b\\x65\\x79\\x3f\\x39",
+        "{0x73, 0x6b, 0x2d, 0x4c, 0x69, 0x76, 0x65, 0x2b, 0x34,\n 0x32, 0x2f, 0x7e, 0x4b, 0x65, "
+        "0x79, 0x3f, 0x39}",
+        "https://736b2d4c6976652b.34322f7e4b65793f39.example/",
     };
     static const char *const not_found[] = {"", "sk-Live+42/~Key?", "%", "%7", "Key?9", "sk-Live"};
     (void)state;
@@ -86,6 +92,35 @@ static void test_base64(void **state) {
             check_found(s, ch_buf_sv(&percent), true);
         }
     ch_secrets_free(s);
+}
+
+static void twice(const struct ch_secrets *s, bool hex_first, bool hex_then, size_t before) {
+    CH_BUF_AUTO text = {0}, once = {0}, all = {0};
+    ch_buf_add(&text, "abc", before);
+    ch_buf_add_str(&text, SECRET);
+    for (size_t i = 0; hex_first && i < text.n; i++)
+        ch_buf_addf(&once, "%02x", (unsigned char)text.p[i]);
+    if (!hex_first)
+        ch_base64_add(&once, ch_buf_sv(&text));
+    ch_buf_add_str(&all, "https://x.example/a/");
+    for (size_t i = 0; hex_then && i < once.n; i++)
+        ch_buf_addf(&all, "%02X", (unsigned char)once.p[i]);
+    if (!hex_then)
+        ch_base64_add(&all, ch_buf_sv(&once));
+    check_found(s, ch_buf_sv(&all), true);
+}
+
+static void test_two_encodings(void **state) {
+    struct ch_secrets *s = one(SECRET), *words = one("correct horse battery");
+    (void)state;
+    for (size_t before = 0; before < 3; before++)
+        for (unsigned ways = 0; ways < 4; ways++)
+            twice(s, ways & 1, ways & 2, before);
+    check_found(words, CH_SV("q=correct+horse+battery&x"), true);
+    check_found(words, CH_SV("correct%20horse+battery"), true);
+    check_found(words, CH_SV("correct horse and battery"), false);
+    ch_secrets_free(s);
+    ch_secrets_free(words);
 }
 
 static void test_weak(void **state) {
@@ -180,10 +215,11 @@ static void test_dotenv(void **state) {
                 "MAIL=me@mail.example.com\nPIN_KEY=short\n"
                 "export API_KEY = \"correct-horse\" # words\r\n"
                 "DB=postgres://me:hunter2hunter2@db/x\n"
+                "CACHE=redis://:short@cache/0\n"
                 "OPAQUE=4f9a8b7c6d5e4f3a\nSHOWN_KEY=an-example-key-of-all\n"
                 "PEM_KEY='-----BEGIN X-----\nMIIBVgIBADANBgkqABC\n-----END X-----'\n"
                 "LAST_TOKEN=last-token");
-    put(".env.example", "SHOWN_KEY=an-example-key-of-all\n");
+    put(".env.example", "SHOWN_KEY=an-example-key-of-all\nOPAQUE=4f9a8b7c6d5e4f3a\n");
     put("sub/prod.env", "STRIPE_SECRET=whsec_abcdefgh\n");
     put("notes.txt", "OTHER_SECRET=not-an-env-file\n");
     for (size_t i = 0; i < CH_LEN(settings); i++)
@@ -194,10 +230,19 @@ static void test_dotenv(void **state) {
     check_leaks("Y29ycmVjdC1ob3JzZQ==", "API_KEY (.env)");
     check_leaks("hunter2hunter2", "DB (.env)");
     check_leaks("4f9a8b7c6d5e4f3a", "OPAQUE (.env)");
+    check_leaks("redis://:short@cache/0", "CACHE (.env)");
     check_leaks("MIIBVgIBADANBgkqABC", "PEM_KEY (.env)");
     check_leaks("last-token", "LAST_TOKEN (.env)");
     check_leaks("whsec_abcdefgh", "STRIPE_SECRET (sub/prod.env)");
     put(".env", "API_KEY=another-horse\n");
+    for (int i = 0; i < 40; i++) { /* each full of values */
+        CH_BUF_AUTO many = {0}, name = {0};
+        for (int k = 0; k < CH_LIMIT_SECRETS; k++)
+            ch_buf_addf(&many, "K_KEY=other-value-%d-%d\n", i, k);
+        ch_buf_addf(&name, "%d.env", i);
+        put(ch_buf_str(&name), ch_buf_str(&many));
+    }
+    check_leaks("another-horse", "API_KEY (.env)");
     assert_null(leak("correct-horse"));
     check_leaks("another-horse", "API_KEY (.env)");
     CH_BUF_AUTO command = {0};
@@ -219,7 +264,8 @@ static void test_process(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forms), cmocka_unit_test(test_base64), cmocka_unit_test(test_weak),
+        cmocka_unit_test(test_forms), cmocka_unit_test(test_base64),
+        cmocka_unit_test(test_two_encodings), cmocka_unit_test(test_weak),
         cmocka_unit_test(test_names), cmocka_unit_test(test_bounds), cmocka_unit_test(test_dotenv),
         cmocka_unit_test(test_process)};
     return cmocka_run_group_tests(tests, NULL, NULL);
