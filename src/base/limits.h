@@ -506,6 +506,14 @@
 #define CH_LIMIT_TRUST_RECORDS 100000     /* records that are listed */
 #define CH_LIMIT_AWS_FILE CH_MB           /* ~/.aws/credentials, ~/.aws/config */
 #define CH_LIMIT_KEY_FILE (16 * CH_KB)    /* a file that contains a key */
+#define CH_LIMIT_FACTS_FILE (4 * CH_MB)   /* the user's file of facts about models */
+#define CH_LIMIT_FACTS_ROWS 20000         /* models of that file */
+#define CH_LIMIT_FACTS_SOURCE (64 * CH_MB) /* a list of models to take facts from */
+#define CH_LIMIT_FACTS_TIMEOUT_MS 60000   /* to fetch that list */
+#define CH_LIMIT_FACT_TEXT 256            /* bytes of a name in a fact */
+#define CH_LIMIT_FACT_TOKENS 1000000000000 /* tokens in a fact */
+#define CH_LIMIT_FACT_DOLLARS 1e6         /* price in a fact */
+#define CH_LIMIT_FACTS_END_DAYS 30        /* days before a model's last day that bring a warning */
 
 /* gateway */
 #define CH_LIMIT_BUDGETS 256              /* budgets of one gateway */

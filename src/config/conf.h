@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "chela/config.h"
 #include "json/json.h"
+#include "model/catalog/model_columns.h"
 
 struct chela_channel_ops;
 struct chela_channel_option;
@@ -103,6 +104,7 @@ struct ch_conf_model {
     int64_t context_window;
     const double *input, *output, *cache_read, *cache_write; /* US dollars per million tokens */
     const char *quirks;
+    const char *facts[CH_COLUMNS]; /* values as JSON; NULL: the file does not say it */
 };
 
 struct ch_conf_provider {

@@ -20,6 +20,7 @@
 #include "config/conf.h"
 #include "config/mcp_file.h"
 #include "io/loop_entry.h"
+#include "model/provider/facts_book.h"
 
 /* Absolute, because programs of the configuration run in other directories. */
 static char *directory_of(const char *file) {
@@ -98,9 +99,24 @@ static int add_price(const struct ch_conf_provider *p, const struct ch_conf_mode
     return chela_runtime_price(rt, p->item.name, m->item.name, &price, err);
 }
 
+static int add_facts(const struct ch_conf_provider *p, const struct ch_conf_model *m,
+                     chela_runtime *rt, struct chela_error *err) {
+    CH_BUF_AUTO json = {0};
+    for (unsigned c = 0; c < CH_COLUMNS; c++)
+        if (m->facts[c])
+            ch_buf_addf(&json, "%s\"%s\":%s", json.n ? "," : "{",
+                        ch_column_name((enum ch_column)c), m->facts[c]);
+    if (!json.n)
+        return 0;
+    ch_buf_addc(&json, '}');
+    return ch_facts_book_add(&rt->providers, p->item.name, m->item.name, ch_buf_str(&json), err);
+}
+
 static int config_add_model(const struct ch_conf_provider *p, const struct ch_conf_model *m,
                             chela_runtime *rt, struct chela_error *err) {
     int rc = add_price(p, m, rt, err);
+    if (rc == 0)
+        rc = add_facts(p, m, rt, err);
     if (rc == 0 && m->quirks)
         rc = chela_runtime_model_quirks(rt, p->item.name, m->item.name, m->quirks, err);
     if (rc < 0 || !m->context_window)

@@ -605,6 +605,10 @@ const struct ch_option ch_options[] = {
      .help = "size of the context window in tokens; tool results are cut to fit it"},
     {CH_SCOPE_MODEL, "quirks", CH_CFG_QUIRKS, 0, MODEL(quirks),
      .help = "deviations of this model, in addition to `quirks` of the provider"},
+#define FACT(name, text) \
+    {CH_SCOPE_MODEL, #name, CH_CFG_FACT, 0, MODEL(facts[CH_COLUMN_##name]), .help = text},
+    CH_MODEL_COLUMNS(FACT)
+#undef FACT
 
     /* --- a program as a tool */
     {CH_SCOPE_TOOL, "name", CH_CFG_NAME, CH_CFG_REQUIRED, TOOL(item.name),

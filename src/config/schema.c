@@ -201,6 +201,7 @@ static void schema_write_type(struct ch_jw *w, const struct ch_option *o) {
     case CH_CFG_CHANNELS:
         schema_write_channels(w);
         return;
+    case CH_CFG_FACT:
     case CH_CFG_ANY:
     case CH_CFG_REFUSED:
         return;

@@ -560,6 +560,20 @@ static int values_read_json(struct ch_cfg_parser *p, const struct ch_json *v,
     return 0;
 }
 
+/* The column checks its value. */
+static int values_read_fact(struct ch_cfg_parser *p, const struct ch_json *v,
+                            const struct ch_option *o, void *out) {
+    CH_BUF_AUTO json = {0};
+    struct ch_jw w = ch_jw(&json);
+    struct ch_some_facts ignored = {0};
+    struct chela_error why = {0};
+    if (ch_column_read(ch_column_find(ch_sv_str(o->key)), v, p->cfg->arena, &ignored, &why) < 0)
+        return ch_cfg_bad(p, v, "%s", why.message);
+    ch_jw_value(&w, v);
+    *(const char **)out = ch_arena_str(p->cfg->arena, ch_buf_sv(&json));
+    return 0;
+}
+
 /* --- approvals --------------------------------------------------------------- */
 
 static int values_read_level(struct ch_cfg_parser *p, const struct ch_json *key,
@@ -723,6 +737,7 @@ int ch_cfg_value(struct ch_cfg_parser *p, const struct ch_json *v, const struct 
         [CH_CFG_HEADERS] = values_read_headers,
         [CH_CFG_QUIRKS] = values_read_quirks,
         [CH_CFG_JSON] = values_read_json,
+        [CH_CFG_FACT] = values_read_fact,
         [CH_CFG_REFUSED] = values_refuse,
         [CH_CFG_ANY] = leave_alone,
         [CH_CFG_APPROVALS] = read_approvals,

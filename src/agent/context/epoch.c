@@ -46,7 +46,7 @@ static const char *difference(const struct ch_epoch_prefix *a, const struct ch_e
 /* Messages whose reasoning a change of the prefix leaves behind. */
 static size_t bound_messages(const chela_run *run) {
     const struct ch_target *t = run->target;
-    bool binds = t && ch_model_is(ch_sv_str(t->model), CH_M_BINDS);
+    bool binds = t && t->facts.flags & CH_M_BINDS;
     return binds ? run->session->transcript.n : 0;
 }
 

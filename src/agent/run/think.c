@@ -375,7 +375,7 @@ static bool tell_choice(chela_run *run, const char *choice) {
     CH_BUF_AUTO text = {0};
     if (!choice || strcmp(choice, "auto") == 0 || strcmp(choice, "none") == 0 || !last ||
         last->kind == CH_MSG_ASSISTANT || last->kind == CH_MSG_RESULTS ||
-        t->n == run->turn->urged || !ch_model_is(ch_sv_str(run->target->model), CH_M_NO_FORCED))
+        t->n == run->turn->urged || !(run->target->facts.flags & CH_M_NO_FORCED))
         return true;
     run->turn->urged = t->n;
     bool any = strcmp(choice, "any") == 0;

@@ -84,13 +84,14 @@ static const char *level_for(enum ch_effort effort) {
     return effort < CH_LEN(levels) ? levels[effort] : "HIGH";
 }
 
-struct ch_gemini_thinking ch_gemini_thinking(struct ch_sv model, enum ch_effort effort) {
+struct ch_gemini_thinking ch_gemini_thinking(const struct ch_model_request *req) {
     struct ch_gemini_thinking t = {0};
-    struct ch_gemini g = ch_gemini_parse(model);
-    const struct ch_model_facts *f = ch_model_facts(model);
+    struct ch_gemini g = ch_gemini_parse(req->model);
+    const struct ch_model_facts *f = ch_request_facts(req);
+    enum ch_effort effort = req->effort;
     if (effort == CH_EFFORT_DEFAULT || g.tier == CH_GEMINI_NOT || !f->efforts)
         return t;
-    effort = ch_effort_nearest(model, effort);
+    effort = ch_facts_effort(f, effort);
     t.has_budget = f->flags & CH_M_BUDGET;
     if (t.has_budget)
         t.budget = budget_for(g, effort);

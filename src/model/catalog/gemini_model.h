@@ -45,6 +45,6 @@ struct ch_gemini_thinking {
     bool has_budget;
     int64_t budget;
 };
-struct ch_gemini_thinking ch_gemini_thinking(struct ch_sv model, enum ch_effort effort);
+struct ch_gemini_thinking ch_gemini_thinking(const struct ch_model_request *req);
 
 #endif

@@ -29,7 +29,8 @@ bool ch_gpt_request_reasons(const struct ch_model_request *req) {
     unsigned quirks = req->endpoint->quirks;
     if (quirks & (CH_Q_REASONS | CH_Q_NO_REASONING))
         return quirks & CH_Q_REASONS;
-    return ch_gpt_reasons(req->model);
+    struct ch_sv name = ch_gpt_bare(req->model);
+    return is_gpt(name) && !ch_sv_starts(name, "gpt-oss") && ch_request_facts(req)->efforts;
 }
 
 bool ch_gpt_same(struct ch_sv a, struct ch_sv b) {

@@ -1,4 +1,7 @@
-/* model_facts.h -- what is known about models: one table, a row for each.
+/* model_facts.h -- what is known about models: one table, a row for each (model_facts.def).
+ *
+ * The user's file and the configuration override columns of rows (model_columns.h): a target
+ * has the facts that result (model/provider/target.h), and requests ask these.
  *
  * A request depends on the model by these facts and on nothing else that its name says, except
  * for the generations of Claude and Gemini, whose messages differ (claude.h, gemini_model.h). */
@@ -31,12 +34,20 @@ struct ch_model_facts {
      * have no row, by the facts of the newest of their family. */
     const char *provider;
     const char *match; /* name without date; '*' is any text, '#' a digit */
-    int64_t window, output; /* tokens; 0: unknown */
-    unsigned efforts;       /* bits 1 << enum ch_effort that the model accepts; 0: no parameter */
-    unsigned flags;         /* CH_M_* */
-    struct ch_price price;  /* until it changes: ch_model_price; input 0: unknown */
-    const char *resolved;   /* dated id that the name is an alias of; NULL: none */
-    const char *ends;       /* last day, "2026-12-11"; NULL: none announced */
+    int64_t window, output;  /* tokens; 0: unknown */
+    int64_t input_max;       /* of the window; 0: all of it */
+    int64_t cache_min;       /* tokens that a service caches at least; 0: unknown */
+    unsigned efforts;        /* bits 1 << enum ch_effort that are accepted; 0: no parameter */
+    unsigned effort_default; /* one of them; 0: unknown */
+    unsigned flags;          /* CH_M_* */
+    struct ch_price price;   /* until it changes: ch_model_price; input 0: unknown */
+    struct ch_price later;   /* from the day later_from on; NULL: no change is known */
+    const char *later_from;
+    const char *resolved;    /* dated id that the name is an alias of; NULL: none */
+    const char *released;    /* days, "2026-12-11"; NULL: unknown */
+    const char *ends;        /* the last one; NULL: none is announced */
+    const char *successor;   /* what its vendor recommends instead; NULL: unknown */
+    const char *routed_to;   /* the model that answers after the end; NULL: none */
 };
 
 /* The row of a model, whoever serves it: "us.anthropic.claude-opus-4-8-v1:0" and
@@ -48,12 +59,30 @@ const struct ch_model_facts *ch_model_facts_at(size_t i);
 /* Day on which the rows were compared with the vendors' pages. */
 #define CH_MODEL_FACTS_AS_OF "2026-11-19"
 
+/* True if a row's pattern stands for the name, of which ch_model_name is taken. */
+bool ch_model_fits(const char *match, struct ch_sv name);
+/* The name without what resellers and tuned models put before it. */
+struct ch_sv ch_model_name(struct ch_sv model);
+
 /* The price of a model on a day, such as 20261201. */
 const struct ch_price *ch_model_price(const struct ch_model_facts *f, int day);
 /* The day of a time of the wall clock, in UTC. */
 int ch_model_day(int64_t now_ms);
 
-/* True if the facts have the flag. */
+/* 20261201 of "2026-12-01"; 0 of NULL. */
+int ch_model_day_of(const char *date);
+
+/* The facts that count for a request: its endpoint's, which include what the user and the
+ * configuration say, else the built-in ones of its model. */
+static inline const struct ch_model_facts *ch_request_facts(const struct ch_model_request *req) {
+    const struct ch_endpoint *ep = req->endpoint;
+    return ep && ep->facts ? ep->facts : ch_model_facts(req->model);
+}
+static inline bool ch_request_is(const struct ch_model_request *req, enum ch_model_flag flag) {
+    return ch_request_facts(req)->flags & flag;
+}
+
+/* True if the built-in facts have the flag. */
 static inline bool ch_model_is(struct ch_sv model, enum ch_model_flag flag) {
     return ch_model_facts(model)->flags & flag;
 }
@@ -61,7 +90,10 @@ static inline bool ch_model_is(struct ch_sv model, enum ch_model_flag flag) {
 /* The effort that is sent for the wanted one: the nearest that the model accepts, the lower of
  * two. OFF becomes the lowest effort for a model that always reasons. Of a model whose efforts
  * are not known, OFF, LOW, MEDIUM and HIGH are sent. */
-enum ch_effort ch_effort_nearest(struct ch_sv model, enum ch_effort wanted);
+enum ch_effort ch_facts_effort(const struct ch_model_facts *f, enum ch_effort wanted);
+static inline enum ch_effort ch_effort_nearest(struct ch_sv model, enum ch_effort wanted) {
+    return ch_facts_effort(ch_model_facts(model), wanted);
+}
 /* "off", "minimal", ...; NULL for DEFAULT. */
 const char *ch_effort_name(enum ch_effort effort);
 /* The word that services use: as above, but "none" for OFF. */

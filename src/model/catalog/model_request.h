@@ -10,6 +10,7 @@
 #include "net/transport.h"
 
 struct ch_codec;
+struct ch_model_facts;
 
 struct ch_tool_def {
     struct ch_sv name, description;
@@ -51,6 +52,7 @@ struct ch_endpoint {
     const struct ch_header *headers; /* additional, from configuration */
     size_t nheaders;
     struct ch_sv extra_body; /* members added to the body: `"a":1,"b":2` */
+    const struct ch_model_facts *facts; /* of the model here; NULL: the built-in ones */
 };
 
 /* Deviations of OpenAI-compatible servers (and options of others). provider.h maps them to

@@ -25,7 +25,7 @@ static int64_t reply_limit(const struct ch_model_request *req, int64_t most, int
  * models tell there what they do between two calls. */
 static struct ch_thinking adaptive(const struct ch_model_request *req,
                                    const struct ch_model_facts *f) {
-    enum ch_effort effort = ch_effort_nearest(req->model, req->effort);
+    enum ch_effort effort = ch_facts_effort(f, req->effort);
     bool off = effort == CH_EFFORT_OFF;
     struct ch_thinking t = {.on = !off && (effort != CH_EFFORT_DEFAULT || f->flags & CH_M_THINKS)};
     enum ch_effort room = effort == CH_EFFORT_DEFAULT ? CH_EFFORT_HIGH : effort;
@@ -58,7 +58,7 @@ static struct ch_thinking budgeted(const struct ch_model_request *req,
 }
 
 struct ch_thinking ch_thinking_for(const struct ch_model_request *req) {
-    const struct ch_model_facts *f = ch_model_facts(req->model);
+    const struct ch_model_facts *f = ch_request_facts(req);
     return f->flags & CH_M_ADAPTIVE ? adaptive(req, f) : budgeted(req, f);
 }
 

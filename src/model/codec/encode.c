@@ -300,7 +300,7 @@ bool ch_encode_wrote(const struct ch_model_request *req, const struct ch_msg *m,
  * not their default. A deployment whose name says nothing takes at least "low". */
 enum ch_effort ch_encode_effort(const struct ch_model_request *req) {
     const struct ch_endpoint *ep = req->endpoint;
-    const struct ch_model_facts *f = ch_model_facts(req->model);
+    const struct ch_model_facts *f = ch_request_facts(req);
     const char *api = ep->codec->inner ? ep->codec->inner->name : ep->codec->name;
     bool own = strncmp(api, "openai", 6) == 0 && !(ep->quirks & CH_Q_NO_DEVELOPER);
     bool chat = own && strcmp(api, "openai") == 0;
@@ -308,7 +308,7 @@ enum ch_effort ch_encode_effort(const struct ch_model_request *req) {
         return CH_EFFORT_OFF;
     if (own && !f->efforts && req->effort == CH_EFFORT_OFF)
         return CH_EFFORT_LOW;
-    return ch_effort_nearest(req->model, req->effort);
+    return ch_facts_effort(f, req->effort);
 }
 
 /* --- documents and parts that cannot be sent */

@@ -8,6 +8,7 @@
 #include "json/json.h"
 #include "model/catalog/provider.h"
 #include "model/codec/codec.h"
+#include "model/provider/facts_book.h"
 
 static int parse_quirks(const char *list, const char *provider, struct ch_quirk_set *q,
                         struct chela_error *err) {
@@ -213,5 +214,6 @@ void ch_providers_release(struct ch_providers *ps) {
     free_model_confs(ps->prices);
     free_model_confs(ps->windows);
     free_model_confs(ps->model_quirks);
+    ch_facts_book_free(ps->facts);
     ch_cooldowns_release(&ps->cooldowns);
 }

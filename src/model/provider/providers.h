@@ -14,6 +14,7 @@
 #include "net/http.h"
 
 struct ch_context_window;
+struct ch_facts_book;
 
 /* Quirks that are switched on or off. */
 struct ch_quirk_set {
@@ -51,6 +52,7 @@ struct ch_providers {
     struct ch_provider_conf *confs; /* owned, as the next two; the newest first */
     struct ch_model_conf *prices, *windows; /* owned */
     struct ch_model_conf *model_quirks;     /* owned; the oldest first */
+    struct ch_facts_book *facts; /* owned: facts about models (facts_book.h); NULL: not read yet */
     struct ch_cooldowns cooldowns;
     /* owned: sizes that local servers reported (context_window.h) */
     struct ch_context_window *reported;

@@ -4,7 +4,7 @@
  * from the built-in table. Keys are searched in the same order. A local server and a server
  * whose URL was configured may have no key. Every key is registered for redaction. */
 #include "model/catalog/model_facts.h"
-#include "model/catalog/price.h"
+#include "model/provider/facts_book.h"
 #include "model/provider/target.h"
 
 #include "model/provider/target_aws.h"
@@ -39,17 +39,16 @@ static int64_t target_find_window(const struct ch_providers *ps, const struct ch
     return 0;
 }
 
-/* The configured price, else the price in the vendor's list. */
+/* The configured price, else that of the facts. */
 static bool find_price(const struct ch_providers *ps, const struct ch_target *t, struct ch_sv asked,
-                       struct ch_price *out) {
+                       bool known, struct ch_price *out) {
+    *out = t->facts.price;
     for (const struct ch_model_conf *c = ps->prices; c; c = c->next)
         if (is_about(c->provider, c->model, t, asked)) {
             *out = c->price;
             return true;
         }
-    const struct ch_clock *clock = ps->loop ? ch_loop_clock(ps->loop) : &ch_clock_system;
-    int day = ch_model_day(ch_now_ms(clock));
-    return ch_price_find(t->provider, ch_sv_str(t->model), day, out);
+    return known;
 }
 
 static const char *first_of(const char *a, const char *b, const char *c) {
@@ -190,7 +189,7 @@ static bool wants_responses(const struct ch_target *t, const struct ch_providers
     CH_BUF_AUTO chat = {0};
     const struct ch_provider *there = ch_provider_of_url(CH_SV("openai"), t->base_url);
     if (t->ep.codec != &ch_codec_openai || !there || strcmp(there->name, "openai") != 0 ||
-        !ch_model_is(ch_sv_str(t->model), CH_M_RESPONSES))
+        !(t->facts.flags & CH_M_RESPONSES))
         return false;
     ch_buf_addf(&chat, "%s/chat/completions", t->base_url);
     return !ch_cassette_has(ps->cassette, ch_buf_str(&chat));
@@ -311,15 +310,17 @@ int ch_target_new(struct ch_providers *ps, const char *spec, const struct ch_tar
     t->spec = ch_strdup(spec);
     t->provider = ch_strndup(provider.p, provider.n);
     t->model = resolve_alias(t->provider, model);
+    bool priced = ch_facts_book_get(ps, t->provider, ch_sv_str(t->model), model, &t->facts);
+    t->ep.facts = &t->facts;
     int rc = connect_target(t, ps, opts ? opts : &none, conf, known, err);
     if (rc < 0)
         return rc;
     set_endpoint(t, ps, conf, known, model);
     if (prompted || t->ep.quirks & CH_Q_PROMPTED)
         t->ep.codec = ch_codec_prompted(t->ep.codec);
-    t->has_price = find_price(ps, t, model, &t->price);
+    t->has_price = find_price(ps, t, model, priced, &t->price);
     t->window = target_find_window(ps, t, model);
-    t->listed = ch_model_info(t->provider, ch_sv_str(t->model)).context_window;
+    t->listed = t->facts.window;
     t->local = ch_server_query_is_local(t);
     *out = CH_TAKE(t);
     return 0;

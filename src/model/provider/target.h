@@ -2,6 +2,7 @@
 #ifndef CH_MODEL_TARGET_H
 #define CH_MODEL_TARGET_H
 #include "model/provider/providers.h"
+#include "model/catalog/model_facts.h"
 #include "model/codec/codec.h"
 
 struct ch_aws;
@@ -21,7 +22,9 @@ struct ch_target {
     bool has_price; /* false: the cost is unknown */
     struct ch_price price;
     int64_t window; /* context window as configured, in tokens; 0: not configured */
-    int64_t listed; /* context window in the built-in list; 0: not listed */
+    int64_t listed; /* context window by the facts; 0: unknown */
+    struct ch_model_facts facts; /* what counts of this model here; ep.facts points to it */
+    bool told_end;               /* a warning has said that the model ends */
     bool local;     /* the server can be asked for its context window */
     struct ch_scripted *scripted; /* owned; NULL unless served in process */
     struct ch_aws *aws;           /* owned; NULL: nothing is signed */

@@ -713,6 +713,25 @@ static char *file_with(const struct ch_option *o, const char *value, size_t *at,
     return ch_buf_take(&out);
 }
 
+/* The column itself says which values it takes. */
+static bool column_takes(const struct ch_option *o, char kind) {
+    static const struct {
+        char kind;
+        const char *json;
+    } values[] = {{'s', "\"text\""}, {'n', "5"}, {'b', "true"}, {'l', "[{}]"}, {'m', "{}"}};
+    bool taken = false;
+    for (size_t i = 0; i < CH_LEN(values); i++) {
+        CH_ARENA_AUTO a = {0};
+        struct ch_some_facts some = {0};
+        const struct ch_json *v;
+        assert_int_equal(
+            ch_json_parse(&a, ch_sv_str(values[i].json), CH_JSON_STRICT, &v, NULL, NULL), 0);
+        if (values[i].kind == kind)
+            taken = ch_column_read(ch_column_find(ch_sv_str(o->key)), v, &a, &some, NULL) == 0;
+    }
+    return taken;
+}
+
 /* Values of all kinds, and which types take one of that kind. */
 static bool takes(const struct ch_option *o, char kind) {
     switch (o->type) {
@@ -763,6 +782,8 @@ static bool takes(const struct ch_option *o, char kind) {
     case CH_CFG_MAP:
     case CH_CFG_CHANNELS:
         return kind == 'm';
+    case CH_CFG_FACT:
+        return column_takes(o, kind);
     case CH_CFG_ANY:
         return true;
     case CH_CFG_REFUSED:

@@ -88,7 +88,8 @@ static void test_thinking(void **state) {
     };
     for (size_t i = 0; i < CH_LEN(rows); i++) {
         struct ch_gemini_thinking t =
-            ch_gemini_thinking(ch_sv_str(rows[i].name), rows[i].effort);
+            ch_gemini_thinking(&(struct ch_model_request){.model = ch_sv_str(rows[i].name),
+                                                          .effort = rows[i].effort});
         assert_int_equal(t.has_budget, rows[i].budget >= 0);
         if (t.has_budget)
             assert_int_equal(t.budget, rows[i].budget);

@@ -3,11 +3,17 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/file.h"
 #include "base/mem.h"
+#include "model/provider/facts_book.h"
 #include "model/provider/server_query.h"
 #include "model/provider/target.h"
 
@@ -282,6 +288,47 @@ static void test_prices_and_windows(void **state) {
     ch_providers_release(&ps);
 }
 
+/* The configuration goes before the user's file, and that before the table. */
+static void test_facts(void **state) {
+    (void)state;
+    static const char file[] =
+        "{\"format\":1,\"models\":[{\"match\":\"openai/gpt-6-sol\",\"efforts\":[\"low\"],"
+        "\"window\":5000,\"price_in\":9},{\"match\":\"openai/own*\",\"windw\":1,"
+        "\"apis\":[\"responses\"],\"price_in\":1,\"price_out\":2}]}";
+    char dir[] = "/tmp/chela-facts-XXXXXX", path[80], variables[120];
+    struct chela_error err = {0};
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof(path), "%s/chela", dir);
+    assert_int_equal(mkdir(path, 0700), 0);
+    snprintf(path, sizeof(path), "%s/chela/models.json", dir);
+    assert_int_equal(ch_file_save(path, ch_sv_str(file), &err), 0);
+    snprintf(variables, sizeof(variables), "OPENAI_API_KEY=sk XDG_CONFIG_HOME=%s", dir);
+
+    struct ch_providers ps = providers(variables);
+    assert_int_equal(ch_facts_book_add(&ps, "openai", "gpt-6-sol", "{\"window\":7000}", &err), 0);
+    assert_int_equal(ch_facts_book_add(&ps, "openai", "x", "{\"window\":\"big\"}", &err),
+                     CHELA_ECONFIG);
+    assert_string_equal(err.message, "openai/x: window: expected a number of tokens, not string");
+    struct ch_target *t = target(&ps, "openai/gpt-6-sol", NULL);
+    assert_int_equal(ch_target_window(t), 7000);
+    assert_int_equal(t->facts.efforts, 1u << CH_EFFORT_LOW);
+    assert_true(t->has_price && t->price.input == 9 && t->price.output == 10);
+    assert_ptr_equal(t->ep.facts, &t->facts);
+    ch_target_free(t);
+    t = target(&ps, "openai/own-2", NULL); /* a row with a fault counts for the rest */
+    assert_true(t->has_price && t->price.input == 1 && t->price.cache_read == -1);
+    assert_ptr_equal(t->ep.codec, &ch_codec_responses);
+    ch_target_free(t);
+    assert_int_equal(unlink(path), 0); /* the file is read once */
+    t = target(&ps, "openai/own-2", NULL);
+    assert_true(t->has_price);
+    ch_target_free(t);
+    ch_providers_release(&ps);
+    snprintf(path, sizeof(path), "%s/chela", dir);
+    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(rmdir(dir), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_precedence),         cmocka_unit_test(test_keys),
@@ -289,7 +336,7 @@ int main(void) {
         cmocka_unit_test(test_blanks_around_keys),
         cmocka_unit_test(test_queries),
         cmocka_unit_test(test_refusals),           cmocka_unit_test(test_settings),
-        cmocka_unit_test(test_prices_and_windows),
+        cmocka_unit_test(test_prices_and_windows), cmocka_unit_test(test_facts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -117,7 +117,7 @@ int ch_anthropic_head(const struct ch_model_request *req, struct ch_buf *out,
 
 static void anthropic_encode_write_tool_choice(const struct ch_model_request *req,
                                                struct ch_jw *w) {
-    bool forced = ch_is_forced(req) && !ch_model_is(req->model, CH_M_NO_FORCED);
+    bool forced = ch_is_forced(req) && !ch_request_is(req, CH_M_NO_FORCED);
     bool none = req->choice == CH_CHOICE_NONE;
     if (!req->ntools || (!forced && !none && !req->no_parallel))
         return;
@@ -138,7 +138,7 @@ bool ch_anthropic_searches_tools(const struct ch_model_request *req) {
 bool ch_anthropic_takes_schema(const struct ch_model_request *req) {
     CH_BUF_AUTO strict = {0};
     return !(req->endpoint->quirks & CH_Q_NO_OUTPUT_SCHEMA) &&
-           ch_model_is(req->model, CH_M_SCHEMA) &&
+           ch_request_is(req, CH_M_SCHEMA) &&
            ch_encode_strict(req->output_schema, CH_CLEAN_ANTHROPIC_STRICT, &strict);
 }
 
@@ -162,7 +162,7 @@ static void anthropic_encode_write_output_config(const struct ch_model_request *
 
 static void anthropic_encode_write_sampling(const struct ch_model_request *req,
                                             const struct ch_thinking *p, struct ch_jw *w) {
-    bool taken = !ch_model_is(req->model, CH_M_NO_SAMPLING) && !p->on;
+    bool taken = !ch_request_is(req, CH_M_NO_SAMPLING) && !p->on;
     if (req->has_temperature && taken) {
         ch_jw_kdouble(w, "temperature", req->temperature);
     }

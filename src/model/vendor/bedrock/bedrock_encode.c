@@ -54,7 +54,7 @@ bool ch_bedrock_takes_schema(const struct ch_model_request *req) {
     CH_BUF_AUTO strict = {0};
     return !(req->endpoint->quirks & CH_Q_NO_OUTPUT_SCHEMA) &&
            ch_bedrock_maker(req->model) == CH_MAKER_CLAUDE &&
-           ch_model_is(req->model, CH_M_SCHEMA) &&
+           ch_request_is(req, CH_M_SCHEMA) &&
            ch_encode_strict(req->output_schema, CH_CLEAN_ANTHROPIC_STRICT, &strict);
 }
 
@@ -101,7 +101,7 @@ static void write_tool(const struct ch_model_request *req, const struct ch_tool_
                        struct ch_jw *w) {
     char name[CH_NAME_ROOM];
     CH_BUF_AUTO strict = {0};
-    bool held = t->strict && ch_model_is(req->model, CH_M_SCHEMA) &&
+    bool held = t->strict && ch_request_is(req, CH_M_SCHEMA) &&
                 ch_encode_strict(t->schema, CH_CLEAN_ANTHROPIC_STRICT, &strict);
     struct ch_sv schema = t->schema.n > 2 ? t->schema : CH_SV("{\"type\":\"object\"}");
     ch_jw_begin(w, '{');
@@ -122,7 +122,7 @@ static void write_tool(const struct ch_model_request *req, const struct ch_tool_
 static void bedrock_encode_write_tool_choice(const struct ch_model_request *req, enum ch_maker f,
                                              struct ch_jw *w) {
     char name[CH_NAME_ROOM];
-    bool taken = f == CH_MAKER_CLAUDE ? !ch_model_is(req->model, CH_M_NO_FORCED)
+    bool taken = f == CH_MAKER_CLAUDE ? !ch_request_is(req, CH_M_NO_FORCED)
                                       : ch_maker_is_nova(f) || f == CH_MAKER_MISTRAL;
     if (!ch_is_forced(req) || !taken)
         return;
@@ -196,7 +196,7 @@ static bool ends_markable(const struct ch_model_request *req) {
 }
 
 static enum ch_effort nova_effort(const struct ch_model_request *req) {
-    return ch_effort_nearest(req->model, req->effort);
+    return ch_facts_effort(ch_request_facts(req), req->effort);
 }
 
 static void write_inference(const struct ch_model_request *req, enum ch_maker f,
@@ -205,7 +205,7 @@ static void write_inference(const struct ch_model_request *req, enum ch_maker f,
     bool free_hand = f == CH_MAKER_NOVA_2 && nova_effort(req) == CH_EFFORT_HIGH;
     bool budget = f == CH_MAKER_CLAUDE && t->budget;
     bool claude = f == CH_MAKER_CLAUDE;
-    bool samples = claude ? !ch_model_is(req->model, CH_M_NO_SAMPLING) && !t->on : !free_hand;
+    bool samples = claude ? !ch_request_is(req, CH_M_NO_SAMPLING) && !t->on : !free_hand;
     int64_t most = claude ? t->max_tokens : req->max_output_tokens;
     bool limit = (req->max_output_tokens > 0 || budget) && !free_hand;
     if (!limit && !(samples && (req->has_temperature || req->has_top_p)) && !req->nstop)
@@ -235,7 +235,7 @@ static void write_claude_choice(const struct ch_model_request *req, struct ch_jw
     if (!req->no_parallel || !req->ntools || req->choice == CH_CHOICE_NONE ||
         !ch_claude_from(c, 4, 5))
         return;
-    bool forced = ch_is_forced(req) && !ch_model_is(req->model, CH_M_NO_FORCED);
+    bool forced = ch_is_forced(req) && !ch_request_is(req, CH_M_NO_FORCED);
     bool one = forced && req->choice == CH_CHOICE_ONE;
     ch_jw_kbegin(w, "tool_choice", '{');
     ch_jw_kcstr(w, "type", one ? "tool" : forced ? "any" : "auto");
@@ -255,7 +255,7 @@ static void write_claude_fields(const struct ch_model_request *req, const struct
     }
     if (t->budget && req->ntools)
         ch_jw_kraw(w, "anthropic_beta", CH_SV("[\"interleaved-thinking-2025-05-14\"]"));
-    if (req->top_k > 0 && !t->on && !ch_model_is(req->model, CH_M_NO_SAMPLING))
+    if (req->top_k > 0 && !t->on && !ch_request_is(req, CH_M_NO_SAMPLING))
         ch_jw_kint(w, "top_k", req->top_k);
     write_claude_choice(req, w);
 }
@@ -286,7 +286,7 @@ static void write_nova_fields(const struct ch_model_request *req, enum ch_maker 
 }
 
 static void write_gpt_fields(const struct ch_model_request *req, enum ch_maker f, struct ch_jw *w) {
-    const char *effort = ch_effort_word(ch_effort_nearest(req->model, req->effort));
+    const char *effort = ch_effort_word(ch_facts_effort(ch_request_facts(req), req->effort));
     if (req->effort == CH_EFFORT_DEFAULT)
         return;
     if (f == CH_MAKER_GPT_OSS)

@@ -141,7 +141,7 @@ static void gemini_encode_write_tool_config(const struct ch_model_request *req, 
 }
 
 static void write_thinking(const struct ch_model_request *req, struct ch_jw *w) {
-    struct ch_gemini_thinking t = ch_gemini_thinking(req->model, req->effort);
+    struct ch_gemini_thinking t = ch_gemini_thinking(req);
     if (!t.level && !t.has_budget)
         return;
     ch_jw_kbegin(w, "thinkingConfig", '{');

@@ -75,14 +75,14 @@ static void write_effort(const struct ch_model_request *req, struct ch_jw *w) {
 
 static bool is_forced(const struct ch_model_request *req) {
     return req->ntools && !openai_encode_has_quirk(req, CH_Q_NO_FORCED_CHOICE) &&
-           !ch_model_is(req->model, CH_M_NO_FORCED) &&
+           !ch_request_is(req, CH_M_NO_FORCED) &&
            (req->choice == CH_CHOICE_ANY || req->choice == CH_CHOICE_ONE);
 }
 
 /* A switch, and for some models an effort beside it. There is no switch for a model that always
  * reasons. */
 static void write_thinking_switch(const struct ch_model_request *req, bool off, struct ch_jw *w) {
-    const struct ch_model_facts *f = ch_model_facts(req->model);
+    const struct ch_model_facts *f = ch_request_facts(req);
     enum ch_effort effort = ch_encode_effort(req);
     bool beside = f->flags & CH_M_OTHER_MAKER;
     if (!beside || f->efforts & 1u << CH_EFFORT_OFF)
@@ -196,7 +196,7 @@ static void openai_encode_write_sampling(const struct ch_model_request *req, str
                                                                  : "max_completion_tokens",
                    req->max_output_tokens);
     bool own = openai_encode_is_plain(req) && ch_gpt_request_reasons(req);
-    bool sampled = !(own && reasons_now(req)) && !ch_model_is(req->model, CH_M_NO_SAMPLING);
+    bool sampled = !(own && reasons_now(req)) && !ch_request_is(req, CH_M_NO_SAMPLING);
     if (req->has_temperature && sampled)
         ch_jw_kdouble(w, "temperature", req->temperature);
     if (req->has_top_p && sampled)
@@ -252,7 +252,7 @@ static void openai_encode_write_cache(const struct ch_model_request *req, struct
         return;
     if (req->cache_key.n)
         ch_jw_kstr(w, "prompt_cache_key", req->cache_key);
-    if (req->cache == CH_CACHE_LONG && ch_model_is(req->model, CH_M_LONG_CACHE))
+    if (req->cache == CH_CACHE_LONG && ch_request_is(req, CH_M_LONG_CACHE))
         ch_jw_kcstr(w, "prompt_cache_retention", "24h");
 }
 

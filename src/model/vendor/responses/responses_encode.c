@@ -129,7 +129,7 @@ static bool reasons_now(const struct ch_model_request *req) {
 static void responses_encode_write_sampling(const struct ch_model_request *req, struct ch_jw *w) {
     if (req->max_output_tokens > 0)
         ch_jw_kint(w, "max_output_tokens", CH_MAX(req->max_output_tokens, MIN_OUTPUT_TOKENS));
-    if (reasons_now(req) || ch_model_is(req->model, CH_M_NO_SAMPLING))
+    if (reasons_now(req) || ch_request_is(req, CH_M_NO_SAMPLING))
         return;
     if (req->has_temperature) {
         ch_jw_kdouble(w, "temperature", req->temperature);
@@ -172,7 +172,7 @@ static void responses_encode_write_cache(const struct ch_model_request *req, str
         return;
     if (req->cache_key.n)
         ch_jw_kstr(w, "prompt_cache_key", req->cache_key);
-    if (req->cache == CH_CACHE_LONG && ch_model_is(req->model, CH_M_LONG_CACHE))
+    if (req->cache == CH_CACHE_LONG && ch_request_is(req, CH_M_LONG_CACHE))
         ch_jw_kcstr(w, "prompt_cache_retention", "24h");
 }
 
