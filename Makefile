@@ -173,8 +173,8 @@ $(filter $(BUILD)/tests/unit/sandbox/%,$(UNIT)): $(BUILD)/%: $(BUILD)/obj/%.o $(
 $(filter $(BUILD)/tests/unit/cli/%,$(UNIT)): $(BUILD)/%: $(BUILD)/obj/%.o $(filter-out %/main.o,$(CLI_OBJS)) $(BUILD)/libchela.so
 	$(call say,link)
 	$(Q)$(LINK) -o $@ $(filter %.o,$^) -L$(BUILD) -lchela -Wl,-rpath,'$$ORIGIN/../../..' $(TEST_LIBS)
-man: $(BUILD)/chela ## write docs/chela.1, reference.md, limits.md and api.md from the code
-	$< help --man > docs/chela.1 && $< help --reference > docs/reference.md && scripts/limits > docs/limits.md && tools/api_reference > docs/api.md
+man: $(BUILD)/chela ## write docs/chela.1, reference.md, limits.md, v1.md and api.md from the code
+	$< help --man > docs/chela.1 && $< help --reference > docs/reference.md && scripts/limits > docs/limits.md && scripts/contract > docs/v1.md && tools/api_reference > docs/api.md
 
 $(BUILD)/tests/sweep/test_callback_sweep: LDFLAGS += -rdynamic
 $(BUILD)/tests/sweep/test_callback_sweep $(BUILD)/tests/sweep/test_misuse: | $(BUILD)/libchela.so $(MODULE_SOS)

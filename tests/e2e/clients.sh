@@ -116,4 +116,20 @@ same "responses: what has no effect is named" "200 truncation, service_tier" "$c
 post /v1/messages '{"model":"bare","max_tokens":9,"messages":[{"role":"user","content":[{"type":"container_upload","file_id":"file_1"},{"type":"text","text":"hello"}]}],"container":"c1","metadata":{"user_id":"a"}}'
 same "messages: an uploaded file is not there, and named" "200 container, metadata, content[].file" "$code $(dropped)"
 check "the model is told of the file" grep -qF 'file_1: not available here' <(asked '.body.messages | tojson')
+post /v1/messages '{"model":"bare","max_tokens":9,"system":[{"type":"text","text":"x","cache_control":{"type":"ephemeral"}}],"tools":[{"name":"f","input_schema":{"type":"object"},"defer_loading":true}],"messages":[{"role":"user","content":[{"type":"text","text":"hello","citations":{"enabled":true}}]}]}'
+same "members of members are named" "200 system[].cache_control, tools[].defer_loading, messages[].content[].citations" "$code $(dropped)"
+post /v1/messages '{"model":"bare","max_tokens":9,"inference_geo":"us","messages":[{"role":"user","content":"hello"}]}'
+same "messages: the place of the model is refused by name" "400 1" "$code $(grep -c 'inference_geo. is not supported' "$out")"
+# Every member of the published schemas has a row in the docs, and the rows are those of the code.
+rows() { sed -n "/^## POST \/v1\/$1/,/^## POST/s/^| \`\([a-z_]*\)\`.*/\1/p" docs/v1.md | sort; }
+absent() { comm -13 <(rows "$1") <(printf '%s\n' ${*:2} | sort) | paste -sd' '; }
+same "all members of Chat Completions are in the docs" "" "$(absent chat audio frequency_penalty function_call functions logit_bias logprobs max_completion_tokens \
+    max_tokens messages metadata modalities model moderation n parallel_tool_calls prediction presence_penalty prompt_cache_key prompt_cache_options prompt_cache_retention \
+    reasoning_effort response_format safety_identifier seed service_tier stop store stream stream_options temperature tool_choice tools top_logprobs top_p user verbosity web_search_options)"
+same "all members of Responses" "" "$(absent responses background context_management conversation include input instructions max_output_tokens max_tool_calls metadata model \
+    moderation parallel_tool_calls previous_response_id prompt prompt_cache_key prompt_cache_options prompt_cache_retention reasoning safety_identifier service_tier store \
+    stream stream_options temperature text tool_choice tools top_logprobs top_p truncation user)"
+same "all members of Messages" "" "$(absent messages max_tokens messages model cache_control container inference_geo metadata output_config service_tier stop_sequences stream system \
+    temperature thinking tool_choice tools top_k top_p user_profile_id)"
+same "all members of Embeddings" "" "$(absent embeddings dimensions encoding_format input model user)"
 tap_done

@@ -32,6 +32,7 @@ check "style" tools/check_style
 check "public headers compile alone" tools/check_headers
 check "docs/api.md states every function of the headers (else: make man)" tools/check_api
 check "docs/limits.md is what limits.h says (else: make man)" diff docs/limits.md <(scripts/limits)
+check "docs/v1.md is what contract.c says (else: make man)" diff docs/v1.md <(scripts/contract)
 check "commands in the docs stand in fences (run by e2e/docs)" docs_are_well_formed
 check "the Makefile stays small" test "$(wc -l <Makefile)" -le 260
 same "a wrong size is tested for every option struct" "" "$(untested_sizes)"

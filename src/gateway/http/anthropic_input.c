@@ -233,29 +233,6 @@ int ch_anthropic_input_tools(const struct ch_json *request, struct ch_client_too
     return rc;
 }
 
-static int read_effort(const struct ch_json *request, enum chela_reasoning *out,
-                       struct chela_error *err) {
-    const struct ch_json *thinking = ch_json_get(request, "thinking");
-    struct ch_sv type = ch_json_get_str(thinking, "type");
-    int64_t budget = ch_json_int(ch_json_get(thinking, "budget_tokens"), 0);
-    int rc = ch_openai_effort(ch_json_path(request, "output_config", "effort", NULL),
-                              "output_config.effort", out, err);
-    if (rc < 0)
-        return rc;
-    if (ch_sv_is(type, "disabled") || ch_sv_is(type, "between_tools"))
-        *out = CHELA_REASONING_OFF;
-    else if (ch_sv_is(type, "enabled"))
-        *out = budget <= 4096    ? CHELA_REASONING_LOW
-               : budget <= 16384 ? CHELA_REASONING_MEDIUM
-                                 : CHELA_REASONING_HIGH;
-    else if (ch_sv_is(type, "adaptive") && *out == CHELA_REASONING_DEFAULT)
-        *out = CHELA_REASONING_MEDIUM;
-    else if (type.n && !ch_sv_is(type, "adaptive"))
-        return ch_fail(err, CHELA_EINVAL,
-                       "`thinking.type` must be enabled, disabled, adaptive or between_tools");
-    return 0;
-}
-
 int ch_anthropic_input_settings(struct ch_request *req, struct ch_client_tools *t,
                                 struct ch_lane_opts *o, struct chela_error *err) {
     const struct ch_json *format = ch_json_path(req->json, "output_config", "format", NULL);
@@ -276,7 +253,7 @@ int ch_anthropic_input_settings(struct ch_request *req, struct ch_client_tools *
         rc = ch_openai_format(req, "output_config.format", format, ch_json_get(format, "schema"),
                               o, err);
     if (rc == 0)
-        rc = read_effort(req->json, &o->patch.reasoning, err);
+        rc = ch_openai_effort(req->json, &o->patch.reasoning, err);
     o->patch.one_call =
         ch_json_bool(ch_json_path(req->json, "tool_choice", "disable_parallel_tool_use", NULL),
                      false);

@@ -20,10 +20,6 @@
 
 #define PICTURE_TOKENS 1600 /* estimate for a picture or document */
 
-#define MESSAGE_MEMBERS                                                                            \
-    "model messages system stream tools tool_choice mcp_servers temperature top_p top_k "          \
-    "stop_sequences max_tokens thinking output_config output_format"
-
 struct anthropic_message {
     struct ch_completion r;
     enum { BLOCK_NONE, BLOCK_TEXT, BLOCK_THINKING } open;
@@ -383,7 +379,7 @@ void ch_anthropic_messages(struct ch_request *req) {
     static const struct ch_completion_ops ops = {.size = sizeof(struct anthropic_message),
                                                  .prefix = "msg_",
                                                  .api = "anthropic",
-                                                 .members = MESSAGE_MEMBERS,
+                                                 .contract = ch_contract_messages,
                                                  .overloaded = 529,
                                                  .read = anthropic_read,
                                                  .event = anthropic_on_event,

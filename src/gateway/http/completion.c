@@ -356,57 +356,22 @@ static void completion_warn(struct ch_completion *r) {
     ch_request_add_header(r->request, "X-Chela-Warning", ch_buf_str(&text));
 }
 
-/* False: a value that asks for nothing. */
-static bool completion_asks(const struct ch_json *v) {
-    switch (v->type) {
-    case CH_JSON_NULL:
-    case CH_JSON_FALSE:
-        return false;
-    case CH_JSON_TRUE:
-        return true;
-    case CH_JSON_NUMBER:
-        return ch_json_double(v, 1) != 0;
-    case CH_JSON_STRING:
-        return ch_json_str(v).n > 0;
-    default:
-        return v->n > 0;
-    }
-}
-
-static bool completion_honours(const struct ch_completion *r, struct ch_sv name) {
-    struct ch_sv known = ch_sv_str(r->ops->members);
-    while (known.n)
-        if (ch_sv_eq(ch_sv_split(&known, ' '), name))
-            return true;
-    return false;
-}
-
-static void add_dropped(struct ch_buf *all, const char *prefix, struct ch_sv name) {
-    CH_BUF_AUTO shown = {0};
-    name.n = CH_MIN(name.n, (size_t)CH_LIMIT_DROPPED_NAME);
-    for (size_t i = 0; i < name.n; i++)
-        ch_buf_addc(&shown, ch_char_is(name.p[i], CH_CHAR_WORD | CH_CHAR_DASH) ? name.p[i] : '?');
-    if (all->n + shown.n < CH_LIMIT_DROPPED)
-        ch_buf_addf(all, "%s%s%s", all->n ? ", " : "", prefix, ch_buf_str(&shown));
-}
-
-/* Tells the client what has no effect on the answer. */
-static void completion_name_dropped(struct ch_completion *r) {
+/* Tells the client what has no effect on the answer, or refuses the request. */
+static int completion_name_dropped(struct ch_completion *r, struct chela_error *err) {
     CH_BUF_AUTO all = {0};
     struct ch_sv types = r->tools.skipped;
     ch_buf_add_sv(&all, r->dropped);
-    for (CH_JSON_MEMBERS(key, value, r->request->json))
-        if (!completion_honours(r, ch_json_str(key)) && completion_asks(value))
-            add_dropped(&all, "", ch_json_str(key));
+    int rc = ch_contract_apply(r->ops->contract, r->request->json, &all, err);
     while (types.n) {
         struct ch_sv type = ch_sv_trim(ch_sv_split(&types, ','));
         bool member = ch_json_get(r->request->json, ch_arena_str(&r->request->arena, type));
-        add_dropped(&all, member ? "" : "tools[].", type);
+        ch_contract_drop(&all, member ? "" : "tools[].", type);
     }
     if (r->history.lacks_media)
-        add_dropped(&all, "content[].", CH_SV("file"));
-    if (all.n)
+        ch_contract_drop(&all, "content[].", CH_SV("file"));
+    if (rc == 0 && all.n)
         ch_request_add_header(r->request, "X-Chela-Dropped", ch_buf_str(&all));
+    return rc;
 }
 
 static int completion_read_request(struct ch_completion *r, struct chela_error *err) {
@@ -420,8 +385,10 @@ static int completion_read_request(struct ch_completion *r, struct chela_error *
     rc = r->ops->read(r, opts, err);
     if (rc < 0)
         return rc;
+    rc = completion_name_dropped(r, err);
+    if (rc < 0)
+        return rc;
     completion_warn(r);
-    completion_name_dropped(r);
     r->agent = ch_strdup(opts->agent->id);
     ch_client_history_settle(&r->history);
     r->kept = ch_kept_calls_scope(req, r->agent, &r->history);

@@ -3,6 +3,7 @@
 #ifndef CH_GATEWAY_COMPLETION_H
 #define CH_GATEWAY_COMPLETION_H
 #include "gateway/http/client_tools.h"
+#include "gateway/http/contract.h"
 #include "gateway/http/kept_calls.h"
 #include "gateway/lane/client_history.h"
 #include "gateway/lane/lane.h"
@@ -44,14 +45,11 @@ struct ch_completion_failure {
     long retry_after_ms; /* 0: unknown */
 };
 
-/* A request with other members than `ops->members` is answered; the header X-Chela-Dropped names
- * the others. A member is refused instead where the answer would mean something else without
- * it. */
 struct ch_completion_ops {
     size_t size;        /* size of the protocol's struct */
     const char *prefix; /* prefix of the response's id */
     const char *api;    /* name of the codec that has the same protocol */
-    const char *members; /* members of a request that are honoured, separated by spaces */
+    const struct ch_contract_row *contract; /* the members of a request */
     int overloaded;     /* the protocol's HTTP status for a service that is overloaded */
     /* Reads the protocol's own members of the request: settings, tools, history. */
     int (*read)(struct ch_completion *r, struct ch_lane_opts *o, struct chela_error *err);

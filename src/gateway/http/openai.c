@@ -119,15 +119,18 @@ int ch_openai_positive(struct ch_request *req, const char *key, int64_t *out,
     return 0;
 }
 
-int ch_openai_effort(const struct ch_json *v, const char *name, enum chela_reasoning *out,
-                     struct chela_error *err) {
+/* --- the effort of reasoning */
+
+static int effort_word(const struct ch_json *v, const char *name, enum chela_reasoning *out,
+                       struct chela_error *err) {
     static const struct {
         char word[8];
         enum chela_reasoning effort;
     } efforts[] = {{"default", CHELA_REASONING_DEFAULT}, {"none", CHELA_REASONING_OFF},
-                   {"minimal", CHELA_REASONING_MINIMAL}, {"low", CHELA_REASONING_LOW},
-                   {"medium", CHELA_REASONING_MEDIUM},   {"high", CHELA_REASONING_HIGH},
-                   {"xhigh", CHELA_REASONING_XHIGH},     {"max", CHELA_REASONING_MAX}};
+                   {"off", CHELA_REASONING_OFF},         {"minimal", CHELA_REASONING_MINIMAL},
+                   {"low", CHELA_REASONING_LOW},         {"medium", CHELA_REASONING_MEDIUM},
+                   {"high", CHELA_REASONING_HIGH},       {"xhigh", CHELA_REASONING_XHIGH},
+                   {"max", CHELA_REASONING_MAX}};
     if (!v || v->type == CH_JSON_NULL)
         return 0;
     for (size_t i = 0; i < CH_LEN(efforts); i++)
@@ -139,12 +142,78 @@ int ch_openai_effort(const struct ch_json *v, const char *name, enum chela_reaso
                    "`%s` must be none, minimal, low, medium, high, xhigh or max", name);
 }
 
+/* The effort whose budget, where a model has one, is nearest. */
+static void effort_of_tokens(const struct ch_json *v, enum chela_reasoning *out) {
+    int64_t n;
+    if (!ch_json_as_int(v, &n) || n < 0)
+        return; /* absent, or -1: as the model likes */
+    *out = n == 0       ? CHELA_REASONING_OFF
+           : n <= 1024  ? CHELA_REASONING_MINIMAL
+           : n <= 4096  ? CHELA_REASONING_LOW
+           : n <= 12288 ? CHELA_REASONING_MEDIUM
+           : n <= 20480 ? CHELA_REASONING_HIGH
+           : n <= 28672 ? CHELA_REASONING_XHIGH
+                        : CHELA_REASONING_MAX;
+}
+
+static void effort_switch(bool on, enum chela_reasoning *out) {
+    if (!on)
+        *out = CHELA_REASONING_OFF;
+    else if (*out == CHELA_REASONING_DEFAULT || *out == CHELA_REASONING_OFF)
+        *out = CHELA_REASONING_MEDIUM;
+}
+
+static int effort_thinking(const struct ch_json *thinking, enum chela_reasoning *out,
+                           struct chela_error *err) {
+    struct ch_sv type = ch_json_get_str(thinking, "type");
+    bool on = ch_sv_is(type, "enabled") || ch_sv_is(type, "adaptive") || ch_sv_is(type, "auto");
+    if (on)
+        effort_switch(true, out);
+    if (ch_sv_is(type, "enabled"))
+        effort_of_tokens(ch_json_get(thinking, "budget_tokens"), out);
+    if (on || !type.n)
+        return 0;
+    if (!ch_sv_is(type, "disabled") && !ch_sv_is(type, "between_tools"))
+        return ch_fail(err, CHELA_EINVAL,
+                       "`thinking.type` must be enabled, disabled, adaptive or between_tools");
+    *out = CHELA_REASONING_OFF;
+    return 0;
+}
+
+int ch_openai_effort(const struct ch_json *request, enum chela_reasoning *out,
+                     struct chela_error *err) {
+    const struct ch_json *reasoning = ch_json_get(request, "reasoning"),
+                         *on[] = {ch_json_get(request, "enable_thinking"),
+                                  ch_json_get(reasoning, "enabled")};
+    int rc = ch_request_check_types(
+        request, NULL,
+        "reasoning:object reasoning.enabled:boolean reasoning.max_tokens:integer thinking:object "
+        "thinking.type:string thinking.budget_tokens:integer output_config:object "
+        "enable_thinking:boolean thinking_budget:integer",
+        err);
+    if (rc == 0)
+        rc = effort_word(ch_json_get(reasoning, "effort"), "reasoning.effort", out, err);
+    if (rc == 0)
+        rc = effort_word(ch_json_get(request, "reasoning_effort"), "reasoning_effort", out, err);
+    if (rc == 0)
+        rc = effort_word(ch_json_path(request, "output_config", "effort", NULL),
+                         "output_config.effort", out, err);
+    for (size_t i = 0; i < CH_LEN(on); i++)
+        if (ch_json_is(on[i], CH_JSON_TRUE) || ch_json_is(on[i], CH_JSON_FALSE))
+            effort_switch(on[i]->type == CH_JSON_TRUE, out);
+    effort_of_tokens(ch_json_get(request, "thinking_budget"), out);
+    effort_of_tokens(ch_json_get(reasoning, "max_tokens"), out);
+    return rc < 0 ? rc : effort_thinking(ch_json_get(request, "thinking"), out, err);
+}
+
+/* --- settings of both protocols */
+
 int ch_openai_sampling(struct ch_request *req, struct ch_lane_opts *o, struct chela_error *err) {
     static const char *const longest[] = {"max_tokens", "max_output_tokens",
                                           "max_completion_tokens"};
     int64_t *seed = ch_arena_alloc(&req->arena, sizeof(*seed));
-    int rc = ch_request_check_types(
-        req->json, NULL, "seed:integer parallel_tool_calls:boolean reasoning:object", err);
+    int rc = ch_request_check_types(req->json, NULL, "seed:integer parallel_tool_calls:boolean",
+                                    err);
     if (rc == 0)
         rc = ch_openai_number(req, "temperature", 2, &o->patch.temperature, err);
     if (rc == 0)
@@ -156,13 +225,7 @@ int ch_openai_sampling(struct ch_request *req, struct ch_lane_opts *o, struct ch
     if (ch_json_as_int(ch_json_get(req->json, "seed"), seed))
         o->patch.seed = seed;
     o->patch.one_call = !ch_json_bool(ch_json_get(req->json, "parallel_tool_calls"), true);
-    if (rc == 0)
-        rc = ch_openai_effort(ch_json_path(req->json, "reasoning", "effort", NULL),
-                              "reasoning.effort", &o->patch.reasoning, err);
-    if (rc == 0)
-        rc = ch_openai_effort(ch_json_get(req->json, "reasoning_effort"), "reasoning_effort",
-                              &o->patch.reasoning, err);
-    return rc;
+    return rc < 0 ? rc : ch_openai_effort(req->json, &o->patch.reasoning, err);
 }
 
 /* --- tools */

@@ -22,8 +22,9 @@ int ch_openai_stop(struct ch_request *req, const char *key, struct ch_lane_opts 
                    struct chela_error *err);
 int ch_openai_positive(struct ch_request *req, const char *key, int64_t *out,
                        struct chela_error *err);
-/* Reads an effort, such as "minimal" or "xhigh". name: of the member that v is, for errors. */
-int ch_openai_effort(const struct ch_json *v, const char *name, enum chela_reasoning *out,
+/* Reads the effort of reasoning in each form that clients send: a word, a number of tokens, a
+ * switch, or the `thinking` of Messages. */
+int ch_openai_effort(const struct ch_json *request, enum chela_reasoning *out,
                      struct chela_error *err);
 /* Reads a list of tools, in the form of Chat Completions or of Responses. Tools that the client
  * does not run are left out. */

@@ -17,12 +17,6 @@
 #include "gateway/lane/lane.h"
 #include "gateway/request/request.h"
 
-/* `store: false` and the like need no place here: they ask for nothing. */
-#define CHAT_MEMBERS                                                                               \
-    "model messages stream stream_options tools tool_choice functions function_call "              \
-    "parallel_tool_calls response_format n modalities temperature top_p stop seed max_tokens "     \
-    "max_output_tokens max_completion_tokens reasoning reasoning_effort web_search_options"
-
 struct openai_chat {
     struct ch_completion r;
     bool with_usage;
@@ -421,7 +415,7 @@ void ch_openai_chat(struct ch_request *req) {
     static const struct ch_completion_ops ops = {.size = sizeof(struct openai_chat),
                                                  .prefix = "chatcmpl-",
                                                  .api = "openai",
-                                                 .members = CHAT_MEMBERS,
+                                                 .contract = ch_contract_chat,
                                                  .overloaded = 503,
                                                  .reasoned = openai_chat_on_reasoned,
                                                  .read = openai_chat_read_request,

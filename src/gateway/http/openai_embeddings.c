@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "gateway/http/contract.h"
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/request.h"
 #include "model/wire/embed.h"
@@ -156,8 +157,13 @@ static int embedding_read(struct embedding *e, struct chela_error *err) {
     struct ch_sv format = ch_json_get_str(req->json, "encoding_format");
     int rc = ch_request_check_types(
         req->json, NULL, "model:string encoding_format:string dimensions:integer", err);
+    CH_BUF_AUTO dropped = {0};
+    if (rc == 0)
+        rc = ch_contract_apply(ch_contract_embeddings, req->json, &dropped, err);
     if (rc < 0)
         return rc;
+    if (dropped.n)
+        ch_request_add_header(req, "X-Chela-Dropped", ch_buf_str(&dropped));
     if (max == 0 || max > CH_LIMIT_EMBED_INPUTS)
         return ch_fail(err, CHELA_EINVAL, "`input` must have 1 to %d texts", CH_LIMIT_EMBED_INPUTS);
     if (format.n && !ch_sv_is(format, "float") && !ch_sv_is(format, "base64"))

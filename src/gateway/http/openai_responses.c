@@ -23,11 +23,6 @@
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/request.h"
 
-#define RESPONSE_MEMBERS                                                                           \
-    "model input instructions stream tools tool_choice parallel_tool_calls text include store "    \
-    "background previous_response_id conversation metadata temperature top_p stop seed "           \
-    "max_tokens max_output_tokens max_completion_tokens reasoning reasoning_effort"
-
 struct openai_response {
     struct ch_completion r;
     char item[CH_ID_ROOM + 8]; /* id of the open item */
@@ -552,9 +547,6 @@ static struct ch_sv conversation_of(const struct ch_request *req) {
 
 static int read_conversation(struct openai_response *r, struct chela_error *err) {
     const struct ch_request *req = r->r.request;
-    if (ch_json_is(ch_json_get(req->json, "prompt"), CH_JSON_OBJECT))
-        return ch_fail(err, CHELA_EINVAL,
-                       "`prompt` is not supported: only the vendor has the stored prompt");
     r->conversation = conversation_of(req);
     if (r->conversation.n && ch_json_get_str(req->json, "previous_response_id").n)
         return ch_fail(err, CHELA_EINVAL,
@@ -601,7 +593,7 @@ static void openai_response_begin(struct ch_request *req, struct ch_store_lookup
     static const struct ch_completion_ops ops = {.size = sizeof(struct openai_response),
                                                  .prefix = "resp_",
                                                  .api = "openai-responses",
-                                                 .members = RESPONSE_MEMBERS,
+                                                 .contract = ch_contract_responses,
                                                  .overloaded = 503,
                                                  .read = openai_response_read_request,
                                                  .event = openai_response_on_event,
