@@ -156,6 +156,7 @@ static bool on_line(struct ch_sv line, void *user) {
 
 int chela_acp_new(chela_runtime *rt, const struct chela_acp_opts *opts, chela_acp **out,
                   struct chela_error *err) {
+    CH_NEEDS_ARG(out, err);
     *out = NULL;
     CH_ENTER(rt, rt->loop, err);
     struct chela_acp_opts host;

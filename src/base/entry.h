@@ -15,6 +15,16 @@ int ch_entry_null(const char *fn, struct chela_error *err) __attribute__((cold))
             return ch_entry_null(__func__, err);    \
     } while (0)
 
+int ch_entry_null_arg(const char *fn, const char *arg, struct chela_error *err)
+    __attribute__((cold));
+
+/* An argument that every call needs: NULL: the function returns CHELA_EINVAL. */
+#define CH_NEEDS_ARG(arg, err)                               \
+    do {                                                     \
+        if (!(arg))                                          \
+            return ch_entry_null_arg(__func__, #arg, err);   \
+    } while (0)
+
 /* object NULL: the function returns `value`, which may be empty. */
 #define CH_NEEDS_OR(object, err, value)    \
     do {                                   \

@@ -35,6 +35,7 @@ static char *directory_of(const char *file) {
 int chela_config_open(const char *path, const struct chela_config_opts *opts, chela_config **out,
                       struct chela_error *err) {
     CH_BUF_AUTO text = {0};
+    CH_NEEDS_ARG(out, err);
     *out = NULL;
     struct chela_config_opts own;
     int rc = CH_OPTS_READ(chela_config_opts, &own, opts, err);
@@ -629,6 +630,7 @@ int chela_config_telemetry(const chela_config *cfg, struct chela_telemetry_opts 
 }
 
 int chela_config_token(const chela_config *cfg, const char **out, struct chela_error *err) {
+    CH_NEEDS_ARG(out, err);
     *out = NULL;
     CH_NEEDS(cfg, err);
     const char *file = cfg->conf.gateway.token_file;

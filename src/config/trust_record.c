@@ -276,6 +276,8 @@ static char *record_path(const char *file) {
 }
 
 int chela_trust_remove(const char *dir, const char *file, struct chela_error *err) {
+    CH_NEEDS_ARG(dir, err);
+    CH_NEEDS_ARG(file, err);
     CH_AUTOFREE char *path = record_path(file);
     char name[NAME_SIZE];
     int fd;

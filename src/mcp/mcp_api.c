@@ -137,6 +137,7 @@ static int count_clients(const chela_runtime *rt) {
 
 int chela_mcp_new(chela_runtime *rt, const struct chela_mcp_opts *given, chela_mcp **out,
                   struct chela_error *err) {
+    CH_NEEDS_ARG(out, err);
     *out = NULL;
     CH_ENTER(rt, rt->loop, err);
     struct chela_mcp_opts o;
@@ -249,7 +250,7 @@ chela_mcp *chela_mcp_find(chela_runtime *rt, const char *name) {
     CH_ENTER_OR(rt, rt->loop, NULL, NULL);
     for (CH_LIST_EACH(k, &rt->extensions)) {
         struct ch_extension *a = CH_CONTAINER(k, struct ch_extension, link);
-        if (a->kind == &mcp_kind && strcmp(mcp_of(a)->opts.name, name) == 0)
+        if (name && a->kind == &mcp_kind && strcmp(mcp_of(a)->opts.name, name) == 0)
             return mcp_of(a);
     }
     return NULL;

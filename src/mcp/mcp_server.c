@@ -106,6 +106,7 @@ static chela_mcp_server *make_server(chela_runtime *rt, const struct chela_mcp_s
 
 int chela_mcp_server_new(chela_runtime *rt, const struct chela_mcp_server_opts *given,
                          chela_mcp_server **out, struct chela_error *err) {
+    CH_NEEDS_ARG(out, err);
     *out = NULL;
     CH_ENTER(rt, rt->loop, err);
     struct chela_mcp_server_opts o;
@@ -468,6 +469,7 @@ int chela_mcp_server_remove_tool(chela_mcp_server *s, const char *name) {
 
 int chela_mcp_server_remove_resource(chela_mcp_server *s, const char *uri) {
     CH_ENTER(s, s->rt->loop, NULL);
+    CH_NEEDS_ARG(uri, NULL);
     return remove_key(s, strchr(uri, '{') ? CH_MCP_TEMPLATE : CH_MCP_RESOURCE, uri);
 }
 

@@ -328,6 +328,7 @@ static bool connection_on_line(struct ch_sv line, void *user) {
 int chela_mcp_server_open(chela_mcp_server *s, void (*write)(const char *p, size_t n, void *user),
                           void *user, const char *principal, chela_mcp_connection **out,
                           struct chela_error *err) {
+    CH_NEEDS_ARG(out, err);
     *out = NULL;
     CH_ENTER(s, s->rt->loop, err);
     if (!write)

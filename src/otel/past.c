@@ -299,6 +299,7 @@ static int past_on_span(const struct chela_span *s, void *user) {
 int chela_telemetry_past(chela_store *store, const char *key, const char *run,
                          const struct chela_telemetry_opts *given, char **out,
                          struct chela_error *err) {
+    CH_NEEDS_ARG(out, err);
     *out = NULL;
     CH_NEEDS(store, err);
     struct chela_telemetry_opts opts;

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/entry.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "chela/prompt.h"
@@ -91,6 +92,9 @@ int chela_skill_add(const char *from, const char *folder, const char *digest, ch
     struct ch_package p = {0};
     struct ch_buf json = {0};
     struct ch_jw w = ch_jw(&json);
+    CH_NEEDS_ARG(from, err);
+    CH_NEEDS_ARG(folder, err);
+    CH_NEEDS_ARG(out, err);
     *out = NULL;
     int rc = ch_package_read(&p, from, err);
     if (rc == 0 && digest && strcmp(digest, p.digest) != 0)
@@ -122,6 +126,8 @@ int chela_skill_add(const char *from, const char *folder, const char *digest, ch
 int chela_skill_remove(const char *folder, const char *name, struct chela_error *err) {
     CH_BUF_AUTO path = {0}, record = {0};
     struct stat st;
+    CH_NEEDS_ARG(folder, err);
+    CH_NEEDS_ARG(name, err);
     if (!*name || strchr(name, '/') || name[0] == '.')
         return ch_fail(err, CHELA_EINVAL, "'%s' is not the name of a skill", name);
     ch_buf_addf(&path, "%s/%s", folder, name);

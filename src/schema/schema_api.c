@@ -35,6 +35,7 @@ int chela_schema_new(const char *json, size_t len, const struct chela_schema_opt
                      chela_schema **out, struct chela_error *err) {
     struct chela_schema_opts given;
     struct ch_schema *program;
+    CH_NEEDS_ARG(out, err);
     *out = NULL;
     int rc = CH_OPTS_READ(chela_schema_opts, &given, opts, err);
     if (rc < 0)

@@ -144,6 +144,7 @@ static void store_show_transcript(struct ch_jw *w, const struct ch_transcript *t
 }
 
 int chela_store_show(chela_store *store, const char *key, char **out, struct chela_error *err) {
+    CH_NEEDS_ARG(out, err);
     *out = NULL;
     CH_NEEDS(store, err);
     return ch_store_show_page(store, key, 0, SIZE_MAX, out, err);

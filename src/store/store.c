@@ -70,6 +70,7 @@ int chela_store_open(const char *url, const struct chela_store_opts *given, chel
     const char *target = NULL, *note = NULL;
     struct chela_store_db *db;
 
+    CH_NEEDS_ARG(out, err);
     *out = NULL;
     int rc = CH_OPTS_READ(chela_store_opts, &opts, given, to);
     if (rc == 0)
@@ -345,6 +346,7 @@ int ch_store_change(chela_store *s, struct chela_store_change *c, struct chela_e
 int chela_store_title(chela_store *s, const char *key, const char *title,
                       struct chela_error *err) {
     CH_NEEDS(s, err);
+    CH_NEEDS_ARG(title, err);
     struct chela_error why = {0};
     struct chela_store_change c = {.kind = CHELA_STORE_TITLE,
                                    .key = key,

@@ -365,6 +365,7 @@ static int request_show(const struct ch_request_past *p, const char *key,
 int chela_trace_request(chela_store *store, const char *key, unsigned n,
                         enum chela_request_form form, char **out, size_t *out_len,
                         struct chela_error *err) {
+    CH_NEEDS_ARG(out, err);
     *out = NULL;
     CH_NEEDS(store, err);
     struct ch_request_past p;

@@ -333,6 +333,7 @@ static void undo_recover(chela_undo *u) {
 int chela_undo_begin(chela_undo *u, const char *session, int64_t turns, const char *text,
                      struct chela_error *err) {
     CH_ENTER(u, u->rt->loop, err);
+    CH_NEEDS_ARG(session, err);
     CH_LOG_SCOPE(u->rt->sink);
     int rc = undo_prepare(u, err);
     if (rc < 0)
@@ -363,6 +364,7 @@ void chela_undo_end(chela_undo *u) {
 int chela_undo_list(chela_undo *u, const char *session, chela_undo_turn_fn *fn, void *user,
                     struct chela_error *err) {
     CH_ENTER(u, u->rt->loop, err);
+    CH_NEEDS_ARG(session, err);
     int rc = undo_prepare(u, err);
     for (size_t i = 0; rc == 0 && i < u->record.n; i++) {
         const struct ch_undo_message *m = &u->record.list[i];
@@ -381,6 +383,8 @@ int chela_undo_list(chela_undo *u, const char *session, chela_undo_turn_fn *fn, 
 int chela_undo_fork(chela_undo *u, const char *from, const char *to, uint64_t before,
                     struct chela_error *err) {
     CH_ENTER(u, u->rt->loop, err);
+    CH_NEEDS_ARG(from, err);
+    CH_NEEDS_ARG(to, err);
     int rc = undo_prepare(u, err);
     if (rc == 0)
         ch_undo_record_fork(&u->record, from, to, before);
@@ -390,6 +394,7 @@ int chela_undo_fork(chela_undo *u, const char *from, const char *to, uint64_t be
 int chela_undo_restore(chela_undo *u, const char *session, uint64_t id, int look_only,
                        chela_undo_item_fn *fn, void *user, struct chela_error *err) {
     CH_ENTER(u, u->rt->loop, err);
+    CH_NEEDS_ARG(session, err);
     int rc = undo_prepare(u, err);
     if (rc < 0)
         return rc;
@@ -426,6 +431,7 @@ void chela_undo_close(chela_undo *u) {
 
 int chela_undo_open(chela_agent *agent, const char *dir, chela_undo **out,
                     struct chela_error *err) {
+    CH_NEEDS_ARG(out, err);
     *out = NULL;
     CH_ENTER(agent, agent->rt->loop, err);
     chela_runtime *rt = agent->rt;

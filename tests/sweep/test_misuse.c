@@ -237,7 +237,7 @@ static uintptr_t make_call(const struct function *f, void *const *values, unsign
                 a[i] = (uintptr_t)values[o];
         if (f->kinds[i] == ERROR)
             a[i] = (uintptr_t)err;
-        if (f->kinds[i] == POINTER)
+        if (f->kinds[i] == POINTER && i != without)
             a[i] = (uintptr_t)zeros;
         if (f->kinds[i] == FUNCTION)
             a[i] = (uintptr_t)nothing;
@@ -371,6 +371,68 @@ static void try_without(void) {
             if (has(f, ERROR) && f->returns_int && (int)rc >= 0)
                 problem(f, "no error with NULL");
         }
+}
+
+static void make_objects(uv_loop_t *host);
+static int in_tool(chela_call *call, void *user);
+
+/* One pointer after another is missing: it means nothing, or is refused. */
+static const struct function *lacking;
+static unsigned lacks;
+
+static void play_without_pointer(void *user) {
+    const struct function *f = lacking;
+    struct chela_error err = {0};
+    (void)user;
+    make_objects(NULL);
+    snprintf(told->at, sizeof(told->at), "%.200s with NULL as parameter %u", f->name, lacks + 1);
+    make_call(f, live.values, lacks, &err);
+    _exit(0);
+}
+
+static void test_null_pointers(void **state) {
+    unsigned problems = 0;
+    (void)state;
+    for (size_t i = 0; i < nfunctions; i++)
+        for (unsigned k = 0; k < functions[i].n; k++) {
+            if (functions[i].kinds[k] != POINTER || !functions[i].fails)
+                continue;
+            lacking = &functions[i];
+            lacks = k;
+            play(play_without_pointer, NULL);
+            problems += leave();
+        }
+    assert_int_equal(problems, 0);
+}
+
+/* A program that looks at the error once, at its end, sees the first one. */
+static void play_chain(void *user) {
+    struct chela_error err = {0};
+    chela_runtime *rt;
+    chela_agent *agent;
+    (void)user;
+    F(chela_runtime_new)(NULL, &rt, &err);
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.model = "nobody/none");
+    F(chela_agent_new)(rt, &opts, &agent, &err);
+    F(chela_agent_tool)(agent, "t", "T.", NULL, in_tool, NULL);
+    told->problems += F(chela_ask)(agent, "hello", &err) != NULL;
+    if (!strstr(err.message, "unknown provider 'nobody'"))
+        snprintf(told->text, sizeof(told->text), "chela_ask without an agent: %s", err.message);
+    F(chela_runtime_close)(rt);
+    struct chela_runtime_opts wrong = {.size = 1};
+    F(chela_runtime_new)(&wrong, &rt, &err);
+    snprintf(told->at, sizeof(told->at), "%s", err.message);
+    F(chela_agent_new)(rt, &opts, &agent, &err);
+    F(chela_ask)(agent, "hello", &err);
+    if (strcmp(told->at, err.message) != 0)
+        snprintf(told->text, sizeof(told->text), "chela_ask without a runtime: %s", err.message);
+    told->problems += *told->text != '\0';
+}
+
+static void test_first_error_stays(void **state) {
+    (void)state;
+    play(play_chain, NULL);
+    assert_int_equal(leave(), 0);
 }
 
 static void *elsewhere(void *user) {
@@ -574,6 +636,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_function_is_known),
         cmocka_unit_test(test_null),
+        cmocka_unit_test(test_null_pointers),
+        cmocka_unit_test(test_first_error_stays),
         cmocka_unit_test(test_wrong_thread),
         cmocka_unit_test(test_wrong_thread_of_a_host),
     };

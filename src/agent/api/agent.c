@@ -413,11 +413,12 @@ static int agent_configure(chela_agent *a, const struct ch_agent_opts *o, struct
 
 int chela_agent_new(chela_runtime *rt, const struct chela_agent_opts *given, chela_agent **out,
                     struct chela_error *err) {
+    CH_NEEDS_ARG(out, err);
     *out = NULL;
+    if (!rt && err && err->code < 0) /* err states why the runtime could not be made */
+        return err->code;
     CH_ENTER(rt, rt->loop, err);
     struct ch_agent_opts opts;
-    if (!rt)
-        return ch_fail(err, CHELA_EINVAL, "there is no runtime for the agent");
     int rc = ch_agent_opts_read(given, &opts, err);
     return rc < 0 ? rc : ch_agent_open(rt, &opts, out, err);
 }

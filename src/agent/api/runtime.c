@@ -186,6 +186,7 @@ int ch_runtime_open(const struct chela_runtime_opts *given, const struct ch_cloc
 
 int chela_runtime_new(const struct chela_runtime_opts *opts, chela_runtime **out,
                       struct chela_error *err) {
+    CH_NEEDS_ARG(out, err);
     return ch_runtime_open(opts, NULL, out, err);
 }
 

@@ -47,6 +47,7 @@ void ch_role_prompts_free(chela_runtime *rt) {
 
 int chela_prompts_load(chela_runtime *rt, const char *dir, struct chela_error *err) {
     CH_ENTER(rt, rt->loop, err);
+    CH_NEEDS_ARG(dir, err);
     int rc = open_prompts(rt, err);
     if (rc == 0)
         rc = ch_prompts_load(rt->prompts, dir, err);
@@ -56,6 +57,8 @@ int chela_prompts_load(chela_runtime *rt, const char *dir, struct chela_error *e
 int chela_prompts_pin(chela_runtime *rt, const char *name, const char *version,
                       struct chela_error *err) {
     CH_ENTER(rt, rt->loop, err);
+    CH_NEEDS_ARG(name, err);
+    CH_NEEDS_ARG(version, err);
     int rc = open_prompts(rt, err);
     return rc < 0 ? rc : ch_prompts_pin(rt->prompts, name, version, err);
 }
@@ -63,6 +66,8 @@ int chela_prompts_pin(chela_runtime *rt, const char *name, const char *version,
 int chela_prompts_rollout(chela_runtime *rt, const char *name, const char *version,
                           unsigned percent, struct chela_error *err) {
     CH_ENTER(rt, rt->loop, err);
+    CH_NEEDS_ARG(name, err);
+    CH_NEEDS_ARG(version, err);
     int rc = open_prompts(rt, err);
     return rc < 0 ? rc : ch_prompts_rollout(rt->prompts, name, version, percent, err);
 }

@@ -555,6 +555,7 @@ static int64_t asked_wait(const chela_runtime *rt, const struct chela_store_item
 int chela_outbox_recall(chela_runtime *rt, const struct chela_store_item *item,
                         struct chela_error *err) {
     CH_ENTER(rt, rt->loop, err);
+    CH_NEEDS_ARG(item, err);
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v;
     struct ch_outbox *box = outbox(rt);

@@ -107,6 +107,7 @@ int ch_session_key_check(struct ch_sv key, struct chela_error *err) {
 
 int chela_session_new(chela_agent *agent, const char *key, chela_session **out,
                       struct chela_error *err) {
+    CH_NEEDS_ARG(out, err);
     *out = NULL;
     CH_ENTER(agent, agent->rt->loop, err);
     int rc = key ? ch_session_key_check(ch_sv_str(key), err) : 0;
@@ -699,11 +700,12 @@ static int code_of(const chela_run *run) {
 }
 
 char *chela_ask(chela_agent *agent, const char *text, struct chela_error *err) {
+    if (!agent && err && err->code < 0) /* err states why the agent could not be made */
+        return NULL;
     CH_ENTER_OR(agent, agent->rt->loop, err, NULL);
     chela_run *run;
-    if (!agent) { /* err states why the agent could not be made */
-        if (err && err->code == CHELA_OK)
-            ch_fail(err, CHELA_EINVAL, "there is no agent to ask");
+    if (!text) {
+        ch_entry_null_arg(__func__, "text", err);
         return NULL;
     }
     if (ch_loop_may_run(agent->rt->loop, err) < 0)

@@ -80,6 +80,7 @@ static void follow_forget_ended(struct chela_follow *f) {
 
 int chela_follow_new(chela_store *store, const char *key, chela_follow **out,
                      struct chela_error *err) {
+    CH_NEEDS_ARG(out, err);
     *out = NULL;
     CH_NEEDS(store, err);
     chela_follow *f = ch_alloc(sizeof(*f));

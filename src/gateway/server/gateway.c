@@ -456,6 +456,7 @@ static int gateway_open(chela_runtime *rt, const struct chela_gateway_opts *give
 
 int chela_gateway_new(chela_runtime *rt, const struct chela_gateway_opts *opts, chela_gateway **out,
                       struct chela_error *err) {
+    CH_NEEDS_ARG(out, err);
     *out = NULL;
     CH_ENTER(rt, rt->loop, err);
     CH_LOG_SCOPE(rt->sink);
@@ -545,6 +546,8 @@ void chela_gateway_close(chela_gateway *gw) {
 }
 
 int chela_gateway_listen(const char *listen, int *fd, char **address, struct chela_error *err) {
+    CH_NEEDS_ARG(fd, err);
+    CH_NEEDS_ARG(address, err);
     return ch_server_listen(listen ? listen : DEFAULT_LISTEN, fd, address, err);
 }
 

@@ -99,6 +99,7 @@ int chela_tool_index_new(const char *json, size_t len, chela_tool_index **out,
     chela_tool_index *ix = ch_alloc(sizeof(*ix));
     int rc = tool_index_read_all(ix, ch_sv(json, len), &why);
 
+    CH_NEEDS_ARG(out, err);
     *out = NULL;
     if (rc < 0)
         ch_fail(err, rc, "%s", why.message);

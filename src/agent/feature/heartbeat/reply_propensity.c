@@ -79,6 +79,7 @@ int chela_willing_defaults(enum chela_chat_kind kind, struct chela_willing_opts 
         .direct = 40, .keyword_factor = 1.2, .most = 100, .half_life_s = 600, .threshold = 55,
         .slope = 0.04, .reply_cost = 35, .refractory_s = 20, .share_low = 0.05,
         .share_high = 0.2);
+    CH_NEEDS_ARG(out, err);
     return CH_OPTS_WRITE(chela_willing_opts, out, &own, err);
 }
 
@@ -106,6 +107,7 @@ int chela_willing_new(enum chela_chat_kind kind, const struct chela_willing_opts
                       struct chela_error *err) {
     chela_willing *w = ch_alloc(sizeof(*w));
     w->kind = kind;
+    CH_NEEDS_ARG(out, err);
     *out = NULL;
     int rc = ch_reply_propensity_read(kind, opts, &w->o, err);
     if (rc == 0)
@@ -200,6 +202,8 @@ static int clock_time(const char *p, char end) {
 }
 
 int chela_quiet_hours_read(const char *text, int *from, int *to, struct chela_error *err) {
+    CH_NEEDS_ARG(text, err);
+    CH_NEEDS_ARG(from && to, err);
     int a = clock_time(text, '-'), b = a < 0 ? -1 : clock_time(text + 6, '\0');
     if (b < 0)
         return ch_fail(err, CHELA_EINVAL, "expected quiet hours such as 23:00-07:30");
@@ -209,6 +213,8 @@ int chela_quiet_hours_read(const char *text, int *from, int *to, struct chela_er
 }
 
 int chela_utc_offset_read(const char *text, int *minutes, struct chela_error *err) {
+    CH_NEEDS_ARG(text, err);
+    CH_NEEDS_ARG(minutes, err);
     bool sign = *text == '+' || *text == '-';
     int m = sign ? clock_time(text + 1, '\0') : -1;
     if (m < 0 || m > 14 * 60)
