@@ -218,13 +218,14 @@ typedef void chela_config_show_fn(const char *key, const char *value, int from_f
 CHELA_API void chela_config_show(const chela_config *cfg, chela_config_show_fn *fn, void *user);
 
 /* Receives a sensitive option. kind is one of "behavior", "limit", "model",
- * "file", "schedule", "server", "endpoint", "sandbox", "permission", "key" and "command". The
- * texts are borrowed until the function returns. */
+ * "file", "schedule", "server", "endpoint", "sandbox", "permission", "key", "command" and
+ * "program". The texts are borrowed until the function returns. */
 typedef void chela_config_claim_fn(const char *kind, const char *key, const char *value,
                                    void *user);
 
 /* Call fn with every sensitive option of the file: all options except names, texts for the
- * model and the versions of prompts. The kinds come in the order above. Secrets are
+ * model and the versions of prompts; and with every program in the project of the file that the
+ * file names, which is read then. The kinds come in the order above. Secrets are
  * replaced and long values are cut. A file that came with a directory must not be used before
  * the user agreed to these options; see chela/trust.h. */
 CHELA_API void chela_config_claims(const chela_config *cfg, chela_config_claim_fn *fn, void *user);

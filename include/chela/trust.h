@@ -2,7 +2,9 @@
  *
  * A file is identified by its path: the real path of its directory, and its name. The record
  * holds a digest of the sensitive options (chela_config_claims), so that an edit of
- * one of them ends the trust. The digest is that of the parsed configuration: the options that
+ * one of them ends the trust. It also covers the content of the programs that the file names and
+ * that lie in its directory or in a workspace; tools of a trusted configuration compare the
+ * programs before they run them. The digest is that of the parsed configuration: the options that
  * were checked are the options that are used, even if the file changes meanwhile.
  *
  * The record is a directory, `dir`, with one file for each path. The directory has mode 0700

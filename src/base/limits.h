@@ -504,6 +504,9 @@
 #define CH_LIMIT_CLAIM 300                /* bytes shown of a value that is not trusted */
 #define CH_LIMIT_TRUST_RECORD (16 * CH_MB) /* the record of one trusted file */
 #define CH_LIMIT_TRUST_RECORDS 100000     /* records that are listed */
+#define CH_LIMIT_PINNED (64 * CH_MB)      /* a trusted program of which the whole is compared */
+#define CH_LIMIT_PINNED_PLACES 64         /* workspaces in which the arguments of a tool are looked for */
+#define CH_LIMIT_PINNED_BLOCK (64 * CH_KB) /* read at a time */
 #define CH_LIMIT_AWS_FILE CH_MB           /* ~/.aws/credentials, ~/.aws/config */
 #define CH_LIMIT_KEY_FILE (16 * CH_KB)    /* a file that contains a key */
 #define CH_LIMIT_FACTS_FILE (4 * CH_MB)   /* the user's file of facts about models */

@@ -266,6 +266,7 @@ struct chela_config {
                                * NULL */
     struct ch_conf conf;
     struct ch_conf_place *places; /* in the arena */
+    struct ch_conf_programs *programs; /* programs.h; in the arena */
     const struct ch_conf_agent **by_name; /* agents of the file, sorted by name; in the arena */
 };
 
@@ -286,6 +287,9 @@ const struct ch_conf_agent *ch_conf_find_agent(const chela_config *cfg, const ch
 
 /* Load the configured prompts into rt; errors name the place in the file. */
 int ch_conf_prompts_apply(const chela_config *cfg, chela_runtime *rt, struct chela_error *err);
+
+/* The command of an MCP server as it is run. */
+const char *const *ch_conf_mcp_command(const chela_config *cfg, const char *const *words);
 
 /* The heartbeat settings of agent a, with the defaults for settings it lacks. */
 int ch_conf_heartbeat(const chela_config *cfg, const struct ch_conf_agent *a,

@@ -19,6 +19,7 @@
 #include "base/opts.h"
 #include "config/conf.h"
 #include "config/mcp_file.h"
+#include "config/programs.h"
 #include "io/loop_entry.h"
 #include "model/provider/facts_book.h"
 
@@ -668,7 +669,8 @@ static bool makes_room(const char *name, const char *deny, chela_agent *agent) {
     return ch_registry_remove(&agent->registry, name) == 0;
 }
 
-static int config_add_tool(const struct ch_conf_tool *t, const char *deny, chela_agent *agent,
+static int config_add_tool(const struct ch_conf_tool *t, const char *deny,
+                           const struct ch_pins *pins, chela_agent *agent,
                            struct chela_error *err) {
     struct chela_tool_opts tool = CHELA_TOOL_OPTS(
         .name = t->item.name, .description = t->description, .schema = t->parameters,
@@ -680,7 +682,7 @@ static int config_add_tool(const struct ch_conf_tool *t, const char *deny, chela
         tool.flags |= CH_TOOL_REPLACES;
     struct chela_command_opts opts =
         CHELA_COMMAND_OPTS(.tool = &tool, .argv = t->command, .cwd = t->cwd);
-    return chela_agent_add_command(agent, &opts, err);
+    return ch_agent_add_command(agent, &opts, pins, err);
 }
 
 int chela_config_tools(const chela_config *cfg, const char *id, chela_agent *agent,
@@ -699,8 +701,8 @@ int chela_config_tools(const chela_config *cfg, const char *id, chela_agent *age
     const struct ch_conf_tool *tools = cfg->conf.tools.items;
     for (size_t i = 0; rc == 0 && i < cfg->conf.tools.n; i++)
         rc = config_blame(cfg, &tools[i].item,
-                          config_add_tool(&tools[i], EITHER(a, &cfg->conf.defaults, deny), agent,
-                                          err),
+                          config_add_tool(&tools[i], EITHER(a, &cfg->conf.defaults, deny),
+                                          ch_conf_tool_pins(cfg, i), agent, err),
                           err);
     if (rc == 0)
         ch_agent_free_names(agent);

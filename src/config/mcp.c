@@ -6,9 +6,10 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "chela/mcp.h"
-#include "config/conf.h"
+#include "config/programs.h"
 #include "guard/secrets.h"
 #include "io/loop_entry.h"
+#include "mcp/mcp_client.h"
 
 /* "NAME: value" of the file as "NAME=value". */
 static const char *const *mcp_env(struct ch_arena *a, const char *const *lines) {
@@ -28,7 +29,7 @@ static const char *const *mcp_env(struct ch_arena *a, const char *const *lines) 
 
 /* The program starts in a directory of its own, so an argument that is a file beside the
  * configuration gets its whole path. */
-static const char *const *mcp_command(const chela_config *cfg, const char *const *words) {
+const char *const *ch_conf_mcp_command(const chela_config *cfg, const char *const *words) {
     struct stat st;
     size_t n = 0;
 
@@ -74,7 +75,7 @@ static int mcp_add(const chela_config *cfg, const struct ch_conf_mcp *s, chela_r
             .network = s->no_network ? CHELA_NETWORK_NONE : CHELA_NETWORK_HOST,
             .writable = writable, .readable = s->readable);
     struct chela_mcp_opts opts = CHELA_MCP_OPTS(
-            .name = s->item.name, .command = mcp_command(cfg, s->command),
+            .name = s->item.name, .command = ch_conf_mcp_command(cfg, s->command),
             .env = mcp_env(cfg->arena, s->env), .url = s->url, .headers = s->headers,
             .era = ch_choice_of(CHELA_CHOICE_MCP_ERA, s->era), .state_dir = state_dir,
             .sandbox = &box, .effect = ch_choice_of(CHELA_CHOICE_EFFECT, s->effect),
@@ -90,7 +91,11 @@ static int mcp_add(const chela_config *cfg, const struct ch_conf_mcp *s, chela_r
             .sampling_no_confirm = s->sampling_unasked,
             .sampling_requests = s->sampling_requests, .sampling_tokens = s->sampling_tokens);
     CH_CONF_RETRY(&opts, &s->retry);
-    return chela_mcp_new(rt, &opts, &client, err);
+    int rc = chela_mcp_new(rt, &opts, &client, err);
+    if (rc == 0)
+        ch_mcp_pin(client, ch_conf_server_pins(
+                               cfg, (size_t)(s - (const struct ch_conf_mcp *)cfg->conf.mcp.items)));
+    return rc;
 }
 
 int chela_config_mcp(const chela_config *cfg, chela_runtime *rt, const char *state_dir,

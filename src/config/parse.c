@@ -16,6 +16,7 @@
 #include "base/redact.h"
 #include "base/utf8.h"
 #include "channel/channels.h"
+#include "config/programs.h"
 #include "model/message/ids.h"
 #include "tool/builtin/builtin.h"
 #include "tool/registry/policy.h"
@@ -631,6 +632,7 @@ int ch_config_parse_with(struct ch_sv text, const char *name, const char *dir,
     const char *slash = strrchr(name, '/');
     cfg->path = ch_arena_printf(cfg->arena, "%s/%s", strcmp(dir, "/") == 0 ? "" : dir,
                                 slash ? slash + 1 : name);
+    ch_conf_programs_init(cfg);
     struct ch_cfg_parser p = {.cfg = cfg, .opts = *opts};
     int rc = parse_text(&p, text);
     ch_buf_release(&p.path);

@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "config/patch.h"
+#include "config/programs.h"
 #include "config/show.h"
 #include "tool/registry/registry.h"
 #include "json/number.h"
@@ -16,7 +17,7 @@
  * order: the gravest last, next to the answer. */
 static const char *const kinds[] = {"prompt",  "behavior",   "limit",  "model",
                                     "file",    "schedule",   "server", "endpoint",
-                                    "sandbox", "permission", "key",    "command"};
+                                    "sandbox", "permission", "key",    "command", "program"};
 
 #define HARMLESS "harmless"
 
@@ -135,13 +136,37 @@ void ch_conf_digest(const struct ch_conf *conf, unsigned char out[CH_SHA256_SIZE
     conf_digest(conf, false, out);
 }
 
+static void digest_program(const char *key, const char *file,
+                           const unsigned char digest[CH_SHA256_SIZE], void *user) {
+    struct digesting *d = user;
+    CH_BUF_AUTO line = {0};
+    add_exact_text(&line, key);
+    add_exact_text(&line, file);
+    ch_sha256_add(&d->sha, line.p, line.n);
+    ch_sha256_add(&d->sha, digest, CH_SHA256_SIZE);
+}
+
+void ch_conf_programs_digest(const chela_config *cfg, unsigned char out[CH_SHA256_SIZE]) {
+    struct digesting d = {.rights_only = false};
+    ch_sha256_init(&d.sha);
+    ch_conf_programs(cfg, digest_program, &d);
+    ch_sha256_end(&d.sha, out);
+}
+
+static bool same_programs(const chela_config *a, const chela_config *b) {
+    unsigned char one[CH_SHA256_SIZE], other[CH_SHA256_SIZE];
+    ch_conf_programs_digest(a, one);
+    ch_conf_programs_digest(b, other);
+    return ch_sha256_equal(one, other);
+}
+
 int chela_config_same_rights(const chela_config *a, const chela_config *b) {
     CH_NEEDS_OR(a, NULL, 0);
     CH_NEEDS_OR(b, NULL, 0);
     unsigned char one[CH_SHA256_SIZE], other[CH_SHA256_SIZE];
     conf_digest(&a->conf, true, one);
     conf_digest(&b->conf, true, other);
-    return ch_sha256_equal(one, other);
+    return ch_sha256_equal(one, other) && (!ch_conf_programs_agreed(a) || same_programs(a, b));
 }
 
 /* --- the deciding options */
@@ -193,6 +218,15 @@ static void show_claim(struct ch_buf *out, const struct ch_option *o, const void
         ch_buf_add_str(out, value.n ? value.p : "(none)");
 }
 
+static void add_claim(struct claims *c, const char *kind, const char *key, struct ch_sv text) {
+    struct claim *claim = ch_arena_alloc(&c->arena, sizeof(*claim));
+    *claim = (struct claim){.kind = kind,
+                            .key = ch_arena_str(&c->arena, ch_sv_str(key)),
+                            .text = ch_arena_str(&c->arena, text)};
+    *c->last = claim;
+    c->last = &claim->next;
+}
+
 static void claim_option(const struct ch_option *o, const void *at, const char *key, bool item,
                          void *user) {
     struct claims *c = user;
@@ -202,18 +236,23 @@ static void claim_option(const struct ch_option *o, const void *at, const char *
     if (!exact.n)
         return;
     show_claim(&text, o, at, ch_buf_sv(&exact));
-    struct claim *claim = ch_arena_alloc(&c->arena, sizeof(*claim));
-    *claim = (struct claim){.kind = kind_of(o),
-                            .key = ch_arena_str(&c->arena, ch_sv_str(key)),
-                            .text = ch_arena_str(&c->arena, ch_buf_sv(&text))};
-    *c->last = claim;
-    c->last = &claim->next;
+    add_claim(c, kind_of(o), key, ch_buf_sv(&text));
+}
+
+static void claim_program(const char *key, const char *file,
+                          const unsigned char digest[CH_SHA256_SIZE], void *user) {
+    CH_BUF_AUTO text = {0};
+    char hex[2 * CH_SHA256_SIZE + 1];
+    ch_sha256_hex(digest, hex);
+    ch_buf_addf(&text, "%s (sha256 %.16s)", file, hex);
+    add_claim(user, "program", key, ch_buf_sv(&text));
 }
 
 void chela_config_claims(const chela_config *cfg, chela_config_claim_fn *fn, void *user) {
     CH_NEEDS_OR(cfg, NULL, );
     struct claims c = {.last = &c.first};
     ch_conf_each(&cfg->conf, claim_option, &c);
+    ch_conf_programs(cfg, claim_program, &c);
     for (size_t i = 0; i < CH_LEN(kinds); i++)
         for (const struct claim *claim = c.first; claim; claim = claim->next)
             if (strcmp(claim->kind, kinds[i]) == 0)

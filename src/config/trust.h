@@ -12,5 +12,7 @@
 /* Digest of the sensitive options, of the agents' ids and of their order. Layout,
  * comments and harmless options do not count. */
 void ch_conf_digest(const struct ch_conf *conf, unsigned char out[CH_SHA256_SIZE]);
+/* Digest of the programs that the file names and that lie in its project (programs.h). */
+void ch_conf_programs_digest(const chela_config *cfg, unsigned char out[CH_SHA256_SIZE]);
 
 #endif

@@ -18,6 +18,7 @@
 #include "base/utf8.h"
 #include "chela/trust.h"
 #include "config/conf.h"
+#include "config/programs.h"
 #include "config/trust.h"
 #include "config/trust_record.h"
 #include "json/writer.h"
@@ -30,9 +31,25 @@ static void record_name(struct ch_sv path, char name[NAME_SIZE]) {
     ch_sha256_hex(digest, name);
 }
 
+static void count_program(const char *key, const char *file,
+                          const unsigned char digest[CH_SHA256_SIZE], void *user) {
+    (void)key;
+    (void)file;
+    (void)digest;
+    ++*(size_t *)user;
+}
+
+/* The digest of the options, or of the options and the programs, if there are any. */
 static void digest_text(const chela_config *cfg, char hex[NAME_SIZE]) {
-    unsigned char digest[CH_SHA256_SIZE];
+    unsigned char both[2 * CH_SHA256_SIZE], digest[CH_SHA256_SIZE];
+    size_t n = 0;
     ch_conf_digest(&cfg->conf, digest);
+    ch_conf_programs(cfg, count_program, &n);
+    if (n) {
+        memcpy(both, digest, sizeof(digest));
+        ch_conf_programs_digest(cfg, both + sizeof(digest));
+        ch_sha256_of(ch_sv((const char *)both, sizeof(both)), digest);
+    }
     ch_sha256_hex(digest, hex);
 }
 
@@ -112,8 +129,10 @@ int chela_trust_check(const char *dir, const chela_config *cfg, struct chela_err
     if (rc < 0)
         return rc;
     digest_text(cfg, hex);
-    if (ch_sv_is(ch_json_get_str(record, "digest"), hex))
+    if (ch_sv_is(ch_json_get_str(record, "digest"), hex)) {
+        ch_conf_programs_agree(cfg);
         return 0;
+    }
     return ch_fail(err, CHELA_ESTATE, "%s has changed since it was trusted", cfg->path);
 }
 
@@ -247,7 +266,10 @@ int chela_trust_add(const char *dir, const chela_config *cfg, struct chela_error
     write_settings(cfg, &settings);
     if (settings.overflow)
         return ch_fail(err, CHELA_ELIMIT, "%s: too many settings for a trust record", cfg->path);
-    return ch_trust_record_put(dir, cfg->path, hex, ch_buf_sv(&settings), err);
+    int rc = ch_trust_record_put(dir, cfg->path, hex, ch_buf_sv(&settings), err);
+    if (rc == 0)
+        ch_conf_programs_agree(cfg);
+    return rc;
 }
 
 int ch_trust_record_digest(const char *dir, const char *path, struct ch_buf *out,

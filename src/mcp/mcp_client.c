@@ -855,10 +855,14 @@ static void start_connection(chela_mcp *m) {
         make_dir(m->dir);
         m->link = ch_mcp_stdio_new(
             &(struct ch_mcp_stdio_opts){rt->loop, rt->workers, m->opts.name, m->opts.command,
-                                        m->opts.env, m->dir, m->policy},
+                                        m->opts.env, m->dir, m->policy, m->pins},
             &client_events, m);
     }
     ch_timer_start(rt->loop, &m->start_timer, CH_DEFAULT_MCP_START_MS, on_start_timer);
+}
+
+void ch_mcp_pin(chela_mcp *m, const struct ch_pins *pins) {
+    m->pins = ch_pins_copy(&m->arena, pins);
 }
 
 /* --- beginning a request */

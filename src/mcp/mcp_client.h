@@ -15,6 +15,7 @@
 #include "mcp/mcp_link.h"
 #include "mcp/mcp_server_connection.h"
 #include "rpc/rpc_peer.h"
+#include "tool/process/pinned.h"
 #include "tool/process/sandbox_policy.h"
 
 enum ch_mcp_state { CH_MCP_DOWN, CH_MCP_STARTING, CH_MCP_PROBING, CH_MCP_INITIALIZING,
@@ -30,6 +31,7 @@ struct chela_mcp {
     struct ch_arena arena;      /* the options */
     struct chela_mcp_opts opts; /* in the arena */
     struct ch_sandbox_policy *policy;
+    const struct ch_pins *pins; /* in the arena; NULL: any content of the program will do */
     char *dir; /* in the arena: the program's own directory; NULL: not a program */
     enum ch_mcp_state state;
     bool modern;
@@ -106,6 +108,10 @@ void ch_mcp_leave(chela_mcp *m);
 
 /* Close the connection for good; requests fail before the function returns. */
 void ch_mcp_close_now(chela_mcp *m, const struct chela_error *why);
+
+/* The program does not start if its files are not as pinned (tool/process/pinned.h). pins: copied;
+ * NULL: nothing happens. */
+void ch_mcp_pin(chela_mcp *m, const struct ch_pins *pins);
 
 const char *ch_mcp_state_name(const chela_mcp *m);
 

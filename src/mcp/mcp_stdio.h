@@ -8,6 +8,7 @@
 #include "mcp/mcp_link.h"
 
 struct ch_sandbox_policy;
+struct ch_pins;
 
 struct ch_mcp_stdio_opts {
     struct ch_loop *loop;
@@ -17,6 +18,7 @@ struct ch_mcp_stdio_opts {
     const char *const *env;         /* "NAME=value"; NULL: none; copied */
     const char *dir;                /* its own directory, absolute; copied */
     const struct ch_sandbox_policy *policy; /* copied */
+    const struct ch_pins *pins;             /* as in program.h; copied */
 };
 
 struct ch_mcp_link *ch_mcp_stdio_new(const struct ch_mcp_stdio_opts *opts,

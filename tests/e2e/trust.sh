@@ -322,6 +322,69 @@ chela run --config chela.yaml --model scripted/demo "what is 17 * 23"
 exits "a file that is named" 0
 check "a file that is named: no line" sh -c "! grep -q trust '$err'"
 
+# --- the programs of a trusted file
+rm -f "$space/canary"
+printf '#!/bin/sh\necho sunny\n' >"$space/tool"
+stranger <<'YAML'
+tools: { custom: [{ name: weather, description: d, command: [./tool], permission: read, effect: read }] }
+YAML
+chela trust
+check "trust shows a program" grep -q '^  program     tools.custom\[weather\].command: tool (sha256 [0-9a-f]*)$' "$out"
+chela tools call weather --args '{}'
+exits "a trusted program" 0
+check "a trusted program: its result" grep -q sunny "$out"
+printf '#!/bin/sh\ntouch canary; echo ran\n' >"$space/tool"
+chela tools call weather --args '{}'
+exits "a program that was changed" 2
+check "a program that was changed: which" grep -q "^chela: tool was changed since chela.yaml, which names it as a program, was trusted: .*'chela trust'" "$err"
+check "a program that was changed: did not run" test ! -e "$space/canary"
+chela sessions list --store memory:
+exits "a command that runs no program" 0
+chela trust
+check "trust shows the change: before" grep -q '^- program     tools.custom\[weather\].command: tool' "$out"
+check "trust shows the change: after" grep -q '^+ program     tools.custom\[weather\].command: tool' "$out"
+same "trust shows the change alone" 2 "$(wc -l <"$out")"
+chela tools call weather --args '{}'
+exits "the program, trusted again" 0
+check "the program, trusted again: it ran" grep -q ran "$out"
+rm -f "$space/canary"
+# The agent itself changes the program, where no sandbox holds it back.
+for command in "./tool" "sh, script"; do
+    printf '#!/bin/sh\necho sunny\n' | tee "$space/tool" >"$space/script"
+    stranger <<YAML
+sandbox: { mode: off }
+approvals: { exec: auto }
+tools: { custom: [{ name: weather, description: d, command: [$command], permission: read, effect: read }] }
+YAML
+    chela trust
+    rules <<YAML
+rules:
+  - { when: { after: none }, call: { tool: weather, args: {} } }
+  - { when: { turn: 2 }, call: { tool: exec, args: { command: "echo 'touch canary' >>${command##*[/ ]}" } } }
+  - { when: { turn: 3 }, call: { tool: weather, args: {} } }
+  - { say: done }
+YAML
+    chela run --model "scripted/$tmp/rules.yaml" --output jsonl go
+    exits "[$command] changed by the agent" 0
+    holds "[$command] changed by the agent: refused" '[.[] | select(.type == "tool_result")] | length == 3 and .[0].is_error == false and .[1].is_error == false and .[2].is_error and (.[2].text // .[2].content | tostring | test("chela trust"))'
+    check "[$command] changed by the agent: did not run" test ! -e "$space/canary"
+done
+chela trust --remove
+# A server of .mcp.json
+cp "$space/tool" "$space/server"
+echo '{"mcpServers":{"near":{"command":"./server"}}}' >"$space/.mcp.json"
+rm -f "$space/chela.yaml"
+chela trust .mcp.json
+exits "trust .mcp.json" 0
+check "trust .mcp.json: the program" grep -q 'program     mcp.servers\[near\].command: server' "$out"
+echo 'touch canary' >>"$space/server"
+chela tools list
+check "a changed server is not used" grep -q "^the MCP servers of .mcp.json are not used" "$err"
+check "a changed server did not run" test ! -e "$space/canary"
+rm -f "$space/.mcp.json" "$space/server" "$space/script"
+chela trust --remove .mcp.json
+printf '#!/bin/sh\ntouch canary; echo ran\n' >"$space/tool"
+
 # --- another directory is another file
 mkdir -p "$tmp/mine" "$tmp/theirs"
 echo 'tools: { custom: [{ name: weather, description: d, command: [./tool], permission: read, effect: read }] }' >"$tmp/mine/chela.yaml"
@@ -546,6 +609,12 @@ on_screen "a change: said" '^chela.yaml was changed since you trusted it:$'
 on_screen "a change: before" '^- sandbox     sandbox.mode: off$'
 on_screen "a change: after" '^+ sandbox     sandbox.mode: auto$'
 check "a change: only that" sh -c "! grep -q 'endpoint' '$screen'"
+chela trust
+echo '# changed' >>"$space/tool"
+at_terminal 'n\r' -- tools call calculate --args '{"expression":"1+1"}'
+on_screen "a changed program: before" '^- program     tools.custom\[t\].command: tool (sha256'
+on_screen "a changed program: after" '^+ program     tools.custom\[t\].command: tool (sha256'
+sed -i 's/mode: auto/mode: "off"/' "$space/chela.yaml"
 ahead=y at_terminal 'n\r' -- tools call calculate --args '{"expression":"1+1"}'
 chela tools call calculate --args '{"expression":"1+1"}'
 exits "an answer typed before the question does not count" 2

@@ -543,9 +543,8 @@ int chela_agent_remove_tool(chela_agent *a, const char *name, struct chela_error
     return rc < 0 ? ch_fail(err, rc, "agent %s has no tool '%s'", a->id, name) : 0;
 }
 
-int chela_agent_add_command(chela_agent *a, const struct chela_command_opts *given,
-                            struct chela_error *err) {
-    CH_ENTER(a, a->rt->loop, err);
+int ch_agent_add_command(chela_agent *a, const struct chela_command_opts *given,
+                         const struct ch_pins *pins, struct chela_error *err) {
     struct chela_command_opts own;
     struct ch_command_opts opts = {0};
     int rc = CH_OPTS_NEED(chela_command_opts, &own, given, err);
@@ -556,11 +555,18 @@ int chela_agent_add_command(chela_agent *a, const struct chela_command_opts *giv
                      opts.tool.name ? opts.tool.name : "?");
     opts.argv = own.argv;
     opts.cwd = own.cwd;
+    opts.pins = pins;
     if (rc == 0)
         rc = ch_command_add(&a->registry, &opts, err);
     if (rc == 0)
         ch_agent_guard_program(a, opts.argv, opts.cwd);
     return rc;
+}
+
+int chela_agent_add_command(chela_agent *a, const struct chela_command_opts *given,
+                            struct chela_error *err) {
+    CH_ENTER(a, a->rt->loop, err);
+    return ch_agent_add_command(a, given, NULL, err);
 }
 
 static char *agent_write_tools(const chela_agent *a, const struct ch_policy *policy) {

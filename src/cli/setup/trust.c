@@ -92,7 +92,10 @@ static bool depends(const struct ch_setup *s, const char *kind, const char *key)
 struct claims {
     const struct ch_setup *s;
     size_t n, needed;
-    bool prompts; /* the prompts of a file that was trusted before have changed */
+    /* of a file that was trusted before */
+    bool prompts;  /* its prompts have changed */
+    bool settings; /* something else than a program has changed */
+    char *program; /* owned: the first program that has changed */
     char *first; /* owned: key of the last needed setting, the gravest */
 };
 
@@ -108,13 +111,20 @@ static void count_claim(const char *kind, const char *key, const char *value, vo
     c->first = ch_dup(key);
 }
 
-static void find_prompt(int change, const char *kind, const char *key, const char *value,
+static void find_change(int change, const char *kind, const char *key, const char *value,
                         void *user) {
     struct claims *c = user;
+    bool program = strcmp(kind, "program") == 0;
     (void)change;
     (void)key;
-    (void)value;
     c->prompts |= strcmp(kind, "prompt") == 0;
+    c->settings |= !program;
+    if (program && !c->program) {
+        c->program = ch_dup(value);
+        char *digest = strstr(c->program, " (sha256 ");
+        if (digest)
+            *digest = '\0';
+    }
 }
 
 struct writing {
@@ -195,6 +205,11 @@ static enum answer ask(struct ch_setup *s, bool changed) {
 static int refuse(const struct ch_setup *s, const struct claims *c, bool changed,
                   struct chela_error *err) {
     char more[64] = "";
+    if (c->program && !c->settings)
+        return ch_problem(err, CHELA_ECONFIG,
+                          "%.200s was changed since %s, which names it as a program, was trusted: "
+                          "read it, then run 'chela trust', or name the file with --config",
+                          c->program, s->config_path);
     if (c->needed > 1)
         snprintf(more, sizeof(more), " and %zu more setting%s", c->needed - 1,
                  c->needed == 2 ? "" : "s");
@@ -235,10 +250,14 @@ int ch_trust_gate(struct ch_setup *s, const char *own_path, struct chela_error *
     char *dir = ch_trust_directory(s->env, false);
     int rc = dir ? chela_trust_check(dir, s->config, &why) : CHELA_ENOENT;
     if (rc == CHELA_ESTATE)
-        chela_trust_compare(dir, s->config, find_prompt, &c, &(struct chela_error){0});
+        chela_trust_compare(dir, s->config, find_change, &c, &(struct chela_error){0});
     free(dir);
-    if (rc == CHELA_OK || s->inspect)
+    unsigned uses = s->uses ? s->uses : CH_USES_ALL;
+    bool unused = c.program && !c.settings && !(uses & CH_USES_TOOLS); /* and not run */
+    if (rc == CHELA_OK || s->inspect || unused) {
+        free(c.program);
         return CHELA_OK;
+    }
     if (rc != CHELA_ENOENT && rc != CHELA_ESTATE)
         return ch_problem(err, CHELA_ECONFIG, "%s", why.message);
     bool changed = rc == CHELA_ESTATE;
@@ -252,6 +271,7 @@ int ch_trust_gate(struct ch_setup *s, const char *own_path, struct chela_error *
         rc = refuse(s, &c, changed, err);
     else
         rc = restrict_config(s, own_path, c.n, err);
+    free(c.program);
     free(c.first);
     return rc;
 }

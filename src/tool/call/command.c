@@ -26,6 +26,8 @@ struct command {
     char *cwd;   /* owned; NULL: the workspace */
     /* Copied when the tool is added, because getenv is not safe while threads run. */
     char *env[CH_PROGRAM_ENV + 1];
+    struct ch_arena arena; /* of pins */
+    const struct ch_pins *pins;
 };
 
 static char *command_variable(const char *name, const char *value) {
@@ -45,6 +47,7 @@ static void free_command(void *impl) {
     ch_program_env_free(c->env);
     ch_free(c->argv);
     ch_free(c->cwd);
+    ch_arena_release(&c->arena);
     ch_free(c);
 }
 
@@ -59,6 +62,7 @@ static struct command *new_command(const struct ch_command_opts *opts) {
         c->argv[i] = ch_strdup(opts->argv[i]);
     c->cwd = opts->cwd ? ch_strdup(opts->cwd) : NULL;
     ch_program_env(c->env);
+    c->pins = ch_pins_copy(&c->arena, opts->pins);
     return c;
 }
 
@@ -183,6 +187,7 @@ static void command_start(chela_call *call) {
         .cwd = c->cwd,
         .any_cwd = c->cwd != NULL,
         .trusted_argv = true,
+        .pins = c->pins,
         .free_instructions = call->env->ask_means == CH_CONSENT_AUTO,
         .input = call->arguments,
         .max_output = CH_LIMIT_TOOL_OUTPUT,

@@ -219,13 +219,27 @@ static void find_repositories(struct ch_program *p) {
     ch_repositories_find(&p->arena, p->tops, p->least, &p->before);
 }
 
+/* Last, so that little time remains for another change. */
+static bool is_as_trusted(struct ch_program *p) {
+    const char *file = ch_pins_changed(&p->arena, p->opts.pins, p->opts.argv, p->cwd);
+
+    if (!file)
+        return true;
+    p->error_type = "permission_denied";
+    ch_fail(&p->err, CHELA_EPERM,
+            "%s is not as it was when %s was trusted, so it was not run: a person must read it, "
+            "run 'chela trust' and start chela again",
+            file, p->opts.pins->config);
+    return false;
+}
+
 static void program_prepare(struct ch_work *w) {
     struct ch_program *p = CH_CONTAINER(w, struct ch_program, work);
 
     if (find_cwd(p) < 0)
         return;
     find_repositories(p);
-    if (p->error_type)
+    if (p->error_type || !is_as_trusted(p))
         return;
     struct ch_git_identity identity;
     ch_git_identity(&p->arena, p->home, p->opts.workspace, &identity);
@@ -426,6 +440,7 @@ struct ch_program *ch_program_start(struct ch_loop *loop, struct ch_workers *wor
     p->opts.workspace = ch_arena_str(&p->arena, ch_sv_str(opts->workspace));
     p->opts.cwd = opts->cwd ? ch_arena_str(&p->arena, ch_sv_str(opts->cwd)) : NULL;
     p->opts.input = ch_arena_sv(&p->arena, opts->input);
+    p->opts.pins = ch_pins_copy(&p->arena, opts->pins);
     p->home = program_variable(p->opts.env, "HOME");
     p->least = opts->free_instructions ? CH_KIND_EXECUTED : CH_KIND_INSTRUCTIONS;
     p->work = (struct ch_work){

@@ -8,6 +8,7 @@
 #include "io/child.h"
 #include "io/worker.h"
 #include "guard/repositories.h"
+#include "tool/process/pinned.h"
 #include "tool/process/sandbox_policy.h"
 
 struct ch_program;
@@ -24,6 +25,7 @@ struct ch_program_opts {
     /* The operator chose the program: its files are readable in the sandbox, wherever they
      * are (see program.c). */
     bool trusted_argv;
+    const struct ch_pins *pins; /* the program does not run if its files have changed; NULL: any */
     bool free_instructions; /* the user allowed it to write files that later runs obey */
     bool full_box; /* in the full sandbox without a network, whatever the policy says */
     struct ch_sv input;

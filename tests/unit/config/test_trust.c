@@ -480,6 +480,100 @@ static void test_bad_records(void **state) {
     chela_config_free(cfg);
 }
 
+/* --- programs of the project */
+
+static void run_in(const char *dir, const char *commands) {
+    CH_BUF_AUTO line = {0};
+    ch_buf_addf(&line, "cd '%s' && { %s; }", dir, commands);
+    assert_int_equal(system(ch_buf_str(&line)), 0);
+}
+
+/* True if the trust ends when `edit` runs in the directory of the file. */
+static bool ends_trust(void **state, const char *yaml, const char *edit) {
+    static const char files[] = "rm -rf P D; mkdir -p P/sub; printf '#!/bin/sh\n' >P/tool; "
+                                "chmod +x P/tool; echo 1 >P/sub/x.py; echo 2 >P/plain; "
+                                "echo 3 >P/data; ln -s sub/x.py P/link; printf '\\0\\1' >P/db";
+    struct chela_error err = {0};
+    char *record = NULL, *project = NULL;
+    assert_true(asprintf(&record, "%s/D", directory(state)) > 0);
+    assert_true(asprintf(&project, "%s/P", directory(state)) > 0);
+    run_in(directory(state), files);
+    chela_config *cfg = parse_in(project, yaml);
+    assert_int_equal(chela_trust_add(record, cfg, &err), 0);
+    chela_config_free(cfg);
+    cfg = parse_in(project, yaml);
+    assert_int_equal(chela_trust_check(record, cfg, &err), 0);
+    chela_config_free(cfg);
+    run_in(project, edit);
+    cfg = parse_in(project, yaml);
+    int rc = chela_trust_check(record, cfg, &err);
+    assert_true(rc == 0 || rc == CHELA_ESTATE);
+    chela_config_free(cfg);
+    free(record);
+    free(project);
+    return rc != 0;
+}
+
+#define SERVER(command) "mcp: { servers: { s: { command: " command " } } }"
+
+static void test_changed_programs_end_the_trust(void **state) {
+    static const char *const cases[][2] = {
+        {TOOL("[./tool]"), "echo ls >>tool"},
+        {TOOL("[./tool]"), "rm tool"},
+        {TOOL("[./tool]"), "printf '#!/bin/sx\n' >new; chmod +x new; mv new tool"},
+        {TOOL("[./absent]"), "cp tool absent"},
+        {TOOL("[python3, sub/x.py]"), "echo 2 >sub/x.py"},
+        {TOOL("[python3, -u, link]"), "echo 2 >sub/x.py"},
+        {TOOL("[python3, link]"), "ln -sf ../plain link"},
+        {TOOL("[sh, -e, plain]"), "echo 4 >plain"},
+        {TOOL("[sh, plain, tool]"), "echo 4 >>tool"},
+        {TOOL("[sh, plain, sub/x.py]"), "echo 4 >sub/x.py"},
+        {"agents: { defaults: { workspaceDir: sub } }\n" TOOL("[sh, x.py]"), "echo 2 >sub/x.py"},
+        {"agents: { list: [{ id: a }, { id: b, workspaceDir: sub }] }\n" TOOL("[python3, x.py]"),
+         "echo 2 >sub/x.py"},
+        {"tools: { custom: [{ name: t, description: d, command: [sh, x.py], cwd: sub }] }",
+         "echo 2 >sub/x.py"},
+        {SERVER("[./tool]"), "echo ls >>tool"},
+        {SERVER("[node, sub/x.py]"), "echo 2 >sub/x.py"},
+    };
+    for (size_t i = 0; i < CH_LEN(cases); i++)
+        if (!ends_trust(state, cases[i][0], cases[i][1]))
+            fail_msg("still trusted: %s | %s", cases[i][0], cases[i][1]);
+}
+
+static void test_changed_data_does_not_end_the_trust(void **state) {
+    static const char *const cases[][2] = {
+        {TOOL("[./tool]"), "touch tool; cp -p tool new; mv new tool"},
+        {TOOL("[./tool]"), "echo 2 >sub/x.py"},
+        {TOOL("[./tool, data]"), "echo 4 >data"},
+        {TOOL("[sh, plain, data]"), "echo 4 >data"},
+        {TOOL("[sqlite3, db]"), "printf '\\0\\2' >db"},
+        {TOOL("[sh, -c, \"echo data\"]"), "echo 4 >data"},
+        {TOOL("[ls, /bin/sh]"), ":"},
+        {SERVER("[./tool, --db, db]"), "printf '\\0\\2' >db"},
+        {"", "echo ls >>tool"},
+    };
+    for (size_t i = 0; i < CH_LEN(cases); i++)
+        if (ends_trust(state, cases[i][0], cases[i][1]))
+            fail_msg("no longer trusted: %s | %s", cases[i][0], cases[i][1]);
+}
+
+static void keep_program(const char *kind, const char *key, const char *value, void *user) {
+    if (strcmp(kind, "program") == 0)
+        ch_buf_addf(user, "%s=%s\n", key, value);
+}
+
+static void test_programs_are_shown(void **state) {
+    CH_BUF_AUTO text = {0};
+    run_in(directory(state), "printf '#!/bin/sh\n' >tool; echo 1 >x.py");
+    chela_config *cfg = parse_in(directory(state), TOOL("[./tool, x.py, /bin/sh]"));
+    chela_config_claims(cfg, keep_program, &text);
+    assert_string_equal(ch_buf_str(&text),
+                        "tools.custom[t].command=tool (sha256 a8076d3d28d21e02)\n"
+                        "tools.custom[t].command=x.py (sha256 4355a46b19d348dc)\n");
+    chela_config_free(cfg);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_harmless_edits),
@@ -492,6 +586,12 @@ int main(void) {
         cmocka_unit_test(test_restricted_skills),
         cmocka_unit_test(test_restricted_paths),
         cmocka_unit_test_setup_teardown(test_record, make_directory, remove_directory),
+        cmocka_unit_test_setup_teardown(test_changed_programs_end_the_trust, make_directory,
+                                        remove_directory),
+        cmocka_unit_test_setup_teardown(test_changed_data_does_not_end_the_trust, make_directory,
+                                        remove_directory),
+        cmocka_unit_test_setup_teardown(test_programs_are_shown, make_directory,
+                                        remove_directory),
         cmocka_unit_test_setup_teardown(test_bad_records, make_directory, remove_directory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,151 @@
+/* programs.c -- see programs.h. */
+#include "config/programs.h"
+
+#include "base/limits.h"
+#include "tool/process/sandbox_policy.h"
+
+struct ch_conf_programs {
+    bool taken, agreed;
+    struct ch_pins *tools, *servers; /* by item */
+};
+
+/* --- where programs are looked for */
+
+struct places { /* NULL-terminated, without repetitions */
+    const char *list[CH_LIMIT_PINNED_PLACES + 2];
+    size_t n;
+};
+
+static void add_place(struct places *p, struct ch_arena *a, const char *dir) {
+    if (!dir || p->n > CH_LIMIT_PINNED_PLACES)
+        return;
+    const char *real = ch_sandbox_resolve(a, dir);
+    for (size_t i = 0; i < p->n; i++)
+        if (strcmp(p->list[i], real) == 0)
+            return;
+    p->list[p->n++] = real;
+}
+
+static void find_workspaces(const chela_config *cfg, struct places *out) {
+    const struct ch_conf_agent *agents = cfg->conf.agents.items;
+    const char *common = cfg->conf.defaults.workspace;
+    add_place(out, cfg->arena, common ? common : cfg->dir);
+    for (size_t i = 0; i < cfg->conf.agents.n; i++)
+        add_place(out, cfg->arena, agents[i].workspace);
+}
+
+/* The directory of the file and the workspaces; not "/", which contains the system. */
+static const char *const *find_below(const chela_config *cfg, const struct places *workspaces) {
+    struct places all = {.n = 0};
+    size_t n = 0;
+    add_place(&all, cfg->arena, cfg->dir);
+    for (size_t i = 0; i < workspaces->n; i++)
+        add_place(&all, cfg->arena, workspaces->list[i]);
+    const char **list = ch_arena_zalloc(cfg->arena, (all.n + 1) * sizeof(*list));
+    for (size_t i = 0; i < all.n; i++)
+        if (strcmp(all.list[i], "/") != 0)
+            list[n++] = all.list[i];
+    return list;
+}
+
+/* --- reading them */
+
+struct taking {
+    const chela_config *cfg;
+    const char *const *below;
+    struct places workspaces;
+};
+
+/* A relative argument of a tool is a file of the agent's workspace. */
+static void take_tool(const struct taking *t, const struct ch_conf_tool *tool,
+                      struct ch_pins *out) {
+    if (tool->cwd) {
+        ch_pins_take(t->cfg->arena, tool->command, tool->cwd, t->below, t->cfg->file, out);
+        return;
+    }
+    for (size_t i = 0; i < t->workspaces.n; i++) {
+        struct ch_pins *next = i ? ch_arena_zalloc(t->cfg->arena, sizeof(*next)) : out;
+        if (i) {
+            out->more = next;
+            out = next;
+        }
+        ch_pins_take(t->cfg->arena, tool->command, t->workspaces.list[i], t->below, t->cfg->file,
+                     out);
+    }
+}
+
+static const struct ch_conf_programs *programs_take(const chela_config *cfg) {
+    struct ch_conf_programs *p = cfg->programs;
+    const struct ch_conf_tool *tools = cfg->conf.tools.items;
+    const struct ch_conf_mcp *servers = cfg->conf.mcp.items;
+    if (p->taken)
+        return p;
+    struct taking t = {.cfg = cfg};
+    find_workspaces(cfg, &t.workspaces);
+    t.below = find_below(cfg, &t.workspaces);
+    p->tools = ch_arena_zalloc(cfg->arena, (cfg->conf.tools.n + 1) * sizeof(*p->tools));
+    p->servers = ch_arena_zalloc(cfg->arena, (cfg->conf.mcp.n + 1) * sizeof(*p->servers));
+    for (size_t i = 0; i < cfg->conf.tools.n; i++)
+        take_tool(&t, &tools[i], &p->tools[i]);
+    for (size_t i = 0; i < cfg->conf.mcp.n; i++)
+        if (servers[i].command)
+            ch_pins_take(cfg->arena, ch_conf_mcp_command(cfg, servers[i].command), cfg->dir,
+                         t.below, cfg->file, &p->servers[i]);
+    p->taken = true;
+    return p;
+}
+
+/* --- using them */
+
+void ch_conf_programs_init(chela_config *cfg) {
+    cfg->programs = ch_arena_zalloc(cfg->arena, sizeof(*cfg->programs));
+}
+
+struct telling {
+    const chela_config *cfg;
+    ch_conf_program_fn *fn;
+    void *user;
+};
+
+static void tell(const struct telling *t, const char *list, const char *name,
+                 const struct ch_pins *pins) {
+    CH_BUF_AUTO key = {0};
+    size_t n = strlen(t->cfg->dir);
+    ch_buf_addf(&key, "%s[%s].command", list, name);
+    for (; pins; pins = pins->more)
+        for (size_t i = 0; i < pins->n; i++) {
+            const char *file = pins->words[i].file;
+            if (!file)
+                continue;
+            bool here = strncmp(file, t->cfg->dir, n) == 0 && file[n] == '/';
+            t->fn(ch_buf_str(&key), here ? file + n + 1 : file, pins->words[i].digest, t->user);
+        }
+}
+
+void ch_conf_programs(const chela_config *cfg, ch_conf_program_fn *fn, void *user) {
+    const struct ch_conf_tool *tools = cfg->conf.tools.items;
+    const struct ch_conf_mcp *servers = cfg->conf.mcp.items;
+    const struct ch_conf_programs *p = programs_take(cfg);
+    const struct telling t = {cfg, fn, user};
+    for (size_t i = 0; i < cfg->conf.tools.n; i++)
+        tell(&t, "tools.custom", tools[i].item.name, &p->tools[i]);
+    for (size_t i = 0; i < cfg->conf.mcp.n; i++)
+        tell(&t, "mcp.servers", servers[i].item.name, &p->servers[i]);
+}
+
+void ch_conf_programs_agree(const chela_config *cfg) {
+    programs_take(cfg);
+    cfg->programs->agreed = true;
+}
+
+bool ch_conf_programs_agreed(const chela_config *cfg) {
+    return cfg->programs->agreed;
+}
+
+const struct ch_pins *ch_conf_tool_pins(const chela_config *cfg, size_t i) {
+    return cfg->programs->agreed ? &cfg->programs->tools[i] : NULL;
+}
+
+const struct ch_pins *ch_conf_server_pins(const chela_config *cfg, size_t i) {
+    return cfg->programs->agreed && cfg->programs->servers[i].n ? &cfg->programs->servers[i] : NULL;
+}
