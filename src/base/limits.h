@@ -146,6 +146,7 @@
 #define CH_LIMIT_SCAN_BYTES (256 * CH_MB) /* paths that wait in a search after a command */
 #define CH_LIMIT_HELD 16384               /* files set aside after a command that can be put back */
 #define CH_LIMIT_HELD_SHOWN 20            /* those of them that a result and a question name */
+#define CH_LIMIT_UNSEARCHED_MARK 1024 /* bytes of a note that a directory was not searched */
 #define CH_LIMIT_SANDBOX_END_MS 10000 /* wait for the processes of a sandbox that was killed */
 #define CH_LIMIT_TOOL_DETAILS (256 * CH_KB) /* JSON details of one result */
 #define CH_LIMIT_TOOL_ERROR 4000          /* characters of an error message */
@@ -505,7 +506,7 @@
 #define CH_LIMIT_TRUST_RECORD (16 * CH_MB) /* the record of one trusted file */
 #define CH_LIMIT_TRUST_RECORDS 100000     /* records that are listed */
 #define CH_LIMIT_PINNED (64 * CH_MB)      /* a trusted program of which the whole is compared */
-#define CH_LIMIT_PINNED_PLACES 64         /* workspaces in which the arguments of a tool are looked for */
+#define CH_LIMIT_PINNED_PLACES 64         /* workspaces where arguments are looked for */
 #define CH_LIMIT_PINNED_BLOCK (64 * CH_KB) /* read at a time */
 #define CH_LIMIT_AWS_FILE CH_MB           /* ~/.aws/credentials, ~/.aws/config */
 #define CH_LIMIT_KEY_FILE (16 * CH_KB)    /* a file that contains a key */

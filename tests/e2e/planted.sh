@@ -57,6 +57,36 @@ for config in '[core]\tfsmonitor=s/e]' '[core]#]\n\tfsmonitor=s/e' '[core]\n\tfs
     runs_nothing "config ${config:0:40}" made
 done
 
+# --- a tree that cannot be searched stops the commands of every process
+directory
+script "python3 -c \"import os
+for i in range(300): os.mkdir('dddddddddddddddddd'); os.chdir('dddddddddddddddddd')\""
+chela run --model "scripted/$tmp/rules.yaml" --approve sandbox --output jsonl go
+exits "a tree that cannot be searched" 0
+holds "a tree that cannot be searched: said" 'any(.[]; .type == "tool_result" and (tostring | test("No further command runs here")))'
+jq -nc '{rules: [
+    {when: {turn: 1}, call: {tool: "exec", args: {command: "echo x >ran"}}},
+    {when: {turn: 2}, call: {tool: "write", args: {file_path: ".chela-unsearched", content: "x"}}},
+    {say: "done"}]}' >"$tmp/rules.yaml"
+chela run --model "scripted/$tmp/rules.yaml" --approve sandbox --output jsonl go
+exits "another process" 0
+check "another process: the note is as it was" grep -q "^since " "$space/.chela-unsearched"
+holds "another process: nothing runs, and the note stays" '[.[] | select(.type == "tool_result")] | length == 2 and all(.is_error)'
+check "another process: no command ran" test ! -e "$space/ran"
+mkdir "$tmp/copy"
+cp "$space/.chela-unsearched" "$tmp/copy"
+touch -d "1 hour ago" "$tmp/copy/.envrc"
+script "echo x >ran"
+space=$tmp/copy chela run --model "scripted/$tmp/rules.yaml" --approve sandbox --output jsonl go
+exits "a note that was copied" 0
+check "a note that was copied does not count" test -e "$tmp/copy/ran"
+echo x >"$space/sub/.envrc"
+rm -rf "$space"/ddd*
+chela run --model "scripted/$tmp/rules.yaml" --approve sandbox --output jsonl go
+check "a process that can search runs commands" test -e "$space/ran"
+check "a process that can search: what was left is set aside" test -e "$space/sub/.envrc.held"
+check "a process that can search removes the note" test ! -e "$space/.chela-unsearched"
+
 # --- a file under two names: the second one is not read-only in the next command
 plants "a hard link to a configuration" "git init -q made; ln made/.git/config made/alias" \
     "$evil; printf '[core]\n\tfsmonitor=s/e\n' >>made/alias; rm made/alias"

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "guard/repositories.h"
 #include "tool/process/sandbox_private.h"
+#include "tool/process/unsearched.h"
 
 /* Files that programs outside of the sandbox read and trust: git hooks and configuration,
  * chela's configuration, keys. The second half matters if the workspace is a home
@@ -132,7 +133,16 @@ static bool is_in(struct ch_sv path, struct ch_sv top) {
 }
 
 const char *const *ch_sandbox_protect_list(struct ch_arena *a, const struct ch_sandbox_policy *p) {
-    return p && p->protect ? ch_sandbox_copy_list(a, p->protect) : refused;
+    const char *const *list = p && p->protect ? p->protect : refused;
+    size_t n = 0;
+
+    while (list[n])
+        n++;
+    const char **more = ch_arena_zalloc(a, (n + 2) * sizeof(*more));
+    for (size_t i = 0; i < n; i++)
+        more[i] = list[i];
+    more[n] = CH_UNSEARCHED_MARK;
+    return ch_sandbox_copy_list(a, more);
 }
 
 /* "name?" protects a path only if the path exists. */

@@ -1,11 +1,16 @@
 /* unsearched.h -- directories whose search after a command failed.
  *
  * What such a directory holds is not known, so no further command runs in or around it until the
- * search succeeds. Process-wide: commands of several runtimes may run in one directory. All
- * functions may be called from any thread, and block. */
+ * search succeeds. A file at the top of each directory that was searched tells other processes,
+ * also those of other machines: they repeat the search themselves, as far as it concerns files that
+ * changed since the command started, and remove the file. The file counts only where it was made:
+ * it holds its own inode number and that of the directory. Commands cannot run while it is there,
+ * and file tools do not write it. All functions may be called from any thread, and block. */
 #ifndef CH_TOOL_UNSEARCHED_H
 #define CH_TOOL_UNSEARCHED_H
 #include "guard/repositories.h"
+
+#define CH_UNSEARCHED_MARK ".chela-unsearched"
 
 /* Remember a failed search, with the arguments of ch_repositories_hold. */
 void ch_unsearched_keep(const char *const *tops, enum ch_file_kind least,

@@ -542,6 +542,7 @@ static void test_unsearchable(enum box_machine machine) {
     assert_string_equal(w.k.error_type, "permission_denied");
     assert_non_null(strstr(w.k.content, "could not be searched"));
     assert_false(there("ran"));
+    assert_true(there(".chela-unsearched"));
     kit_mkdir(&w.k, "sub");
     kit_put(&w.k, "sub/.envrc", "of the first command");
     CH_BUF_AUTO command = {0};
@@ -551,6 +552,7 @@ static void test_unsearchable(enum box_machine machine) {
     assert_false(w.k.is_error);
     assert_true(there("ran"));
     assert_non_null(strstr(w.k.content, "[sub/.envrc was set aside as .envrc.held: "));
+    assert_false(there(".chela-unsearched"));
     world_close();
 }
 
