@@ -120,6 +120,10 @@ post /v1/messages '{"model":"bare","max_tokens":9,"system":[{"type":"text","text
 same "members of members are named" "200 system[].cache_control, tools[].defer_loading, messages[].content[].citations" "$code $(dropped)"
 post /v1/messages '{"model":"bare","max_tokens":9,"inference_geo":"us","messages":[{"role":"user","content":"hello"}]}'
 same "messages: the place of the model is refused by name" "400 1" "$code $(grep -c 'inference_geo. is not supported' "$out")"
+post /v1/messages '{"model":"bare","max_tokens":9,"messages":[{"role":"user","content":"hello"},{"role":"assistant","content":[{"type":"server_tool_use","id":"s","name":"web_search","input":{}},{"type":"text","text":"x"}]},{"role":"user","content":"more"}]}'
+same "messages: a block that only the vendor understands is named" "200 content[].server_tool_use" "$code $(dropped)"
+post /v1/responses '{"model":"bare","input":[{"role":"user","content":"hello"},{"type":"web_search_call","id":"ws_1","status":"completed"},{"role":"user","content":"more"}]}'
+same "responses: an item likewise" "200 input[].web_search_call" "$code $(dropped)"
 # Every member of the published schemas has a row in the docs, and the rows are those of the code.
 rows() { sed -n "/^## POST \/v1\/$1/,/^## POST/s/^| \`\([a-z_]*\)\`.*/\1/p" docs/v1.md | sort; }
 absent() { comm -13 <(rows "$1") <(printf '%s\n' ${*:2} | sort) | paste -sd' '; }

@@ -342,9 +342,10 @@ static void completion_set_vendor(struct ch_completion *r, const chela_agent *a)
 
 static void completion_warn(struct ch_completion *r) {
     CH_BUF_AUTO text = {0};
-    if (r->tools.skipped.n)
-        ch_buf_addf(&text, "left out, because only the vendor has them: %.*s",
-                    CH_SV_FMT(r->tools.skipped));
+    const struct ch_sv *tools = &r->tools.skipped, *lost = &r->history.lost;
+    if (tools->n || lost->n)
+        ch_buf_addf(&text, "left out, because only the vendor has them: %.*s%s%.*s",
+                    CH_SV_FMT(*tools), tools->n && lost->n ? ", " : "", CH_SV_FMT(*lost));
     if (r->history.lacks_media)
         ch_buf_addf(&text, "%sleft out: uploaded files or videos", text.n ? "; " : "");
     if (!text.n)
@@ -359,7 +360,8 @@ static void completion_warn(struct ch_completion *r) {
 /* Tells the client what has no effect on the answer, or refuses the request. */
 static int completion_name_dropped(struct ch_completion *r, struct chela_error *err) {
     CH_BUF_AUTO all = {0};
-    struct ch_sv types = r->tools.skipped;
+    struct ch_sv types = r->tools.skipped, lost = r->history.lost;
+    const char *where = ch_json_get(r->request->json, "input") ? "input[]." : "content[].";
     ch_buf_add_sv(&all, r->dropped);
     int rc = ch_contract_apply(r->ops->contract, r->request->json, &all, err);
     while (types.n) {
@@ -367,6 +369,8 @@ static int completion_name_dropped(struct ch_completion *r, struct chela_error *
         bool member = ch_json_get(r->request->json, ch_arena_str(&r->request->arena, type));
         ch_contract_drop(&all, member ? "" : "tools[].", type);
     }
+    while (lost.n)
+        ch_contract_drop(&all, where, ch_sv_trim(ch_sv_split(&lost, ',')));
     if (r->history.lacks_media)
         ch_contract_drop(&all, "content[].", CH_SV("file"));
     if (rc == 0 && all.n)

@@ -149,7 +149,7 @@ const struct ch_contract_row ch_contract_responses[] = {
     {"input", CH_HONOURED, "a text, or a list of items", NULL},
     {"input[]", CH_HONOURED,
      "items of other types are the vendor's own: sent to a model of the Responses API, otherwise "
-     "dropped, as `tools[].TYPE`",
+     "dropped, as `input[].TYPE`",
      "message function_call custom_tool_call function_call_output custom_tool_call_output "
      "reasoning "
      "item_reference additional_tools"},
@@ -244,7 +244,8 @@ const struct ch_contract_row ch_contract_messages[] = {
     {"messages[].role", CH_HONOURED, "`user`, `assistant`, `system`", NULL},
     {"messages[].content", CH_HONOURED, "a text, or a list of blocks", NULL},
     {"messages[].content[]", CH_HONOURED,
-     "blocks of other types are the vendor's own: sent to a Claude model, otherwise left out",
+     "blocks of other types are the vendor's own: sent to a Claude model, otherwise dropped, as "
+     "`content[].TYPE`",
      "text image document search_result tool_use tool_result thinking redacted_thinking "
      "container_upload"},
     {"messages[].content[].type", CH_HONOURED, "", NULL},

@@ -171,11 +171,8 @@ static void input_reasoning(struct input *in, const struct ch_json *item) {
 
 /* An item that only the vendor understands. */
 static void input_opaque(struct input *in, struct ch_sv type, const struct ch_json *item) {
-    if (!in->h->vendor.api) {
-        ch_client_tools_skip(&in->r->tools, type);
-        return;
-    }
-    ch_client_history_begin(in->h, CH_MSG_ASSISTANT);
+    if (in->h->vendor.api)
+        ch_client_history_begin(in->h, CH_MSG_ASSISTANT);
     ch_client_history_add_opaque(in->h, type, item);
 }
 

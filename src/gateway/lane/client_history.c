@@ -130,12 +130,22 @@ void ch_client_history_add_reasoning(struct ch_client_history *h, const struct c
         ch_client_history_add_block(h, &r.block);
 }
 
+static void history_lose(struct ch_client_history *h, struct ch_sv type) {
+    const char *name = ch_arena_str(h->arena, type);
+    if (h->lost.n > 200 || (h->lost.n && ch_sv_contains_nocase(h->lost, name)))
+        return;
+    h->lost = ch_sv_str(ch_arena_printf(h->arena, "%.*s%s%.64s", CH_SV_FMT(h->lost),
+                                        h->lost.n ? ", " : "", name));
+}
+
 void ch_client_history_add_opaque(struct ch_client_history *h, struct ch_sv type,
                                   const struct ch_json *block) {
     CH_BUF_AUTO json = {0};
     struct ch_jw w = ch_jw(&json);
-    if (!history_takes(h, &h->vendor, h->turn))
+    if (!history_takes(h, &h->vendor, h->turn)) {
+        history_lose(h, type);
         return;
+    }
     ch_jw_value(&w, block);
     struct ch_sv text = ch_arena_sv(h->arena, ch_buf_sv(&json));
     ch_client_history_add_block(

@@ -28,6 +28,7 @@ struct ch_client_history {
     int64_t turn;            /* the largest turn of the current message's reasoning */
     size_t lasting;          /* first blocks of the message, none of them reasoning */
     bool lacks_media;        /* media were left out: ch_client_history_add_absent */
+    struct ch_sv lost; /* types of the vendor's blocks that were left out, comma separated */
 };
 
 void ch_client_history_init(struct ch_client_history *h, struct ch_arena *arena, int64_t now);
