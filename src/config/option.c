@@ -475,8 +475,8 @@ const struct ch_option ch_options[] = {
      .otherwise = "5m",
      .help = "how long the service caches the prompt, where it lets the caller choose"},
     {CH_SCOPE_AGENT, "serverTools", CH_CFG_JSON, 0, AGENT(server_tools),
-     .help = "tools that the model's service runs, such as its web search: lists in the vendor's "
-             "form, by provider or protocol; see models.md"},
+     .help = "tools of the vendor, which its service runs, such as its web search, or chela, such "
+             "as its shell: lists in the vendor's form, by provider or protocol; see models.md"},
     {CH_SCOPE_AGENT, "output.schema", CH_CFG_JSON, 0, AGENT(output_schema),
      .help = "JSON Schema of the final answer, which is then JSON and validated; see calls.md"},
     {CH_SCOPE_AGENT, "output.by", CH_CFG_CHOICE, 0, AGENT(output_by),

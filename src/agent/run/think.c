@@ -53,6 +53,7 @@
 #include "model/provider/target_aws.h"
 #include "prompt/envelope.h"
 #include "tool/call/call_by_name.h"
+#include "tool/call/vendor_call.h"
 
 /* Texts that few turns have. */
 struct turn_texts {
@@ -249,7 +250,8 @@ static void choose_tools(chela_run *run, const char *only, struct ch_arena *part
     size_t n = 0;
     for (size_t i = 0; i < found; i++)
         if (!(p->always && ch_sv_is(defs[i].name, p->always)) &&
-            !(p->own && ch_policy_listed(ch_sv_str(p->own), defs[i].name)))
+            !(p->own && ch_policy_listed(ch_sv_str(p->own), defs[i].name)) &&
+            !(req->server_tools.n && ch_vendor_call_replaces(req->server_tools, defs[i].name)))
             defs[n++] = defs[i];
     if (p->always && run->turn->output_way == CH_OUTPUT_BY_TOOL)
         defs[n++] = ch_tool_def(ch_registry_find(&a->registry, ch_sv_str(p->always)));

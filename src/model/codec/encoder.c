@@ -196,10 +196,12 @@ static int encode_message(const struct ch_model_request *req, const struct ch_ms
 static int encode_pair(struct ch_encoder *e, const struct ch_model_request *req,
                        const struct ch_msg *results, struct chela_error *err) {
     const struct ch_msg *calls = e->pending ? req->messages[e->pending - 1] : NULL;
+    struct ch_model_request answering = *req;
+    answering.answered = e->renewed ? e->renewed : calls;
     if (results && !e->renewed && is_paired(calls, results))
-        return encode_message(req, results, &e->messages, err);
-    struct ch_msg *m = encoder_pair(calls, e->renewed ? e->renewed : calls, results);
-    int rc = encode_message(req, m, &e->messages, err);
+        return encode_message(&answering, results, &e->messages, err);
+    struct ch_msg *m = encoder_pair(calls, answering.answered, results);
+    int rc = encode_message(&answering, m, &e->messages, err);
     ch_msg_free(m);
     return rc;
 }

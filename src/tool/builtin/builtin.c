@@ -478,7 +478,7 @@ static const char *builtin_synonyms(struct ch_sv tool) {
         {"read", "path filePath filename file"},
         {"write", "path filePath filename file"},
         {"edit", "path filePath filename file old_text old_string oldText oldString old_str "
-                 "new_text new_string newText newString new_str"},
+                 "new_text new_string newText newString new_str insert_line"},
         {"apply_patch", "patch diff"},
         {"ls", "file_path directory dir"},
         {"find", "glob query name directory dir cwd max_results head_limit include_hidden "

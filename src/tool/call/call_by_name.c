@@ -2,6 +2,7 @@
 #include "tool/call/call_by_name.h"
 
 #include "json/writer.h"
+#include "tool/call/vendor_call.h"
 
 /* The arguments as an object. Models also write an object as a string, or leave it out. */
 static const struct ch_json *arguments_of(const struct ch_json *call, struct ch_arena *arena) {
@@ -19,6 +20,8 @@ bool ch_call_by_name(const struct ch_registry *own, const struct ch_block *block
     const struct ch_json *call = NULL;
     CH_BUF_AUTO text = {0};
 
+    if (ch_vendor_call(block, arena, out))
+        return true;
     if (!tool || !(tool->flags & CH_TOOL_BY_NAME) || block->flags & (CH_F_CUT | CH_F_INVALID) ||
         ch_json_parse(arena, block->text, CH_JSON_STRICT, &call, NULL, NULL) < 0)
         return false;

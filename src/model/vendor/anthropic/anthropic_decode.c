@@ -13,6 +13,7 @@
 #include "base/limits.h"
 #include "base/vector.h"
 #include "model/codec/decode.h"
+#include "model/codec/encode.h"
 #include "model/codec/errors.h"
 #include "model/codec/fold.h"
 #include "model/codec/opaque.h"
@@ -92,12 +93,23 @@ struct wire_block {
     struct ch_sv input, citations, caller; /* JSON */
 };
 
+/* True if the request declares a tool of this name that Anthropic defined and clients run. */
+static bool is_vendors_tool(const struct ch_decoder *d, struct ch_sv name) {
+    static const char *const types[] = {"bash_*", "text_editor_*", "memory_*"};
+    for (size_t i = 0; d->endpoint && name.n && i < CH_LEN(types); i++)
+        if (ch_encode_declares(d->endpoint, d->server_tools, types[i], name))
+            return true;
+    return false;
+}
+
 static int anthropic_decode_begin_call(struct ch_decoder *d, unsigned key,
                                        const struct wire_block *b) {
     struct state *st = anthropic_decode_state_of(d);
     int rc = ch_fold_call(d->fold, key, b->id, b->name, CH_SV(""));
     if (rc == CHELA_OK && b->caller.n)
         rc = ch_fold_extra(d->fold, key, b->caller);
+    if (is_vendors_tool(d, b->name))
+        ch_fold_runner(d->fold, key, CH_RUN_RUNTIME);
     CH_BUF_AUTO scratch = {0};
     struct ch_sv input = b->input;
     struct ch_pull p;

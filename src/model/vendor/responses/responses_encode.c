@@ -11,16 +11,21 @@
  * reasoning. */
 #include "model/vendor/responses/responses_encode.h"
 
+#include <stdio.h>
+
 #include "model/codec/encode.h"
 #include "model/catalog/gpt.h"
 #include "model/catalog/model_facts.h"
 #include "model/message/ids.h"
 #include "model/vendor/responses/responses.h"
+#include "model/vendor/responses/responses_vendor.h"
 
 #define NO_OUTPUT "(no output)"
 #define MAX_NAME 64
 #define MAX_ITEM_ID 64
 #define MIN_OUTPUT_TOKENS 16 /* minimum of the API */
+
+static const struct ch_model_names gpt_names = {.same = ch_gpt_same};
 
 static bool responses_encode_has_quirk(const struct ch_model_request *req, unsigned q) {
     return req->endpoint->quirks & q;
@@ -320,11 +325,53 @@ static void responses_encode_user(const struct ch_msg *m, struct ch_buf *out) {
     ch_jw_end(&w, '}');
 }
 
-static void responses_encode_result(const struct ch_block *b, struct ch_buf *out) {
-    char id[CH_ID_ROOM];
+struct extra {
+    struct ch_arena arena;
+    const struct ch_json *v; /* NULL: none */
+};
+
+static struct extra read_extra(const struct ch_block *b) {
+    struct extra x = {0};
+    if (b->extra.n &&
+        ch_json_parse(&x.arena, b->extra, CH_JSON_STRICT, &x.v, NULL, NULL) != CHELA_OK)
+        x.v = NULL;
+    return x;
+}
+
+/* The call that a result answers; NULL: it is not known. */
+static const struct ch_block *call_of(const struct ch_msg *calls, const struct ch_block *result) {
+    for (uint32_t i = 0; calls && i < calls->nblocks; i++)
+        if (calls->blocks[i].type == CH_BLOCK_TOOL_CALL &&
+            ch_sv_eq(calls->blocks[i].id, result->id))
+            return &calls->blocks[i];
+    return NULL;
+}
+
+/* A result goes to whoever called: the model, or a program of the service. */
+static void write_caller(struct ch_jw *w, const struct ch_block *call) {
+    struct extra x = read_extra(call);
+    const struct ch_json *caller = ch_json_get(x.v, "caller");
+    if (caller)
+        ch_jw_kvalue(w, "caller", caller);
+    ch_arena_release(&x.arena);
+}
+
+static void responses_encode_result(const struct ch_model_request *req, const struct ch_block *b,
+                                    bool own, struct ch_buf *out) {
+    char id[CH_ID_ROOM], type[CH_NAME_ROOM];
+    const struct ch_block *call = own ? call_of(req->answered, b) : NULL;
+    const struct ch_responses_vendor *v = call ? ch_responses_vendor_of(req, call, own) : NULL;
     struct ch_jw w = responses_encode_begin_item(out);
-    ch_jw_kcstr(&w, "type", "function_call_output");
+    snprintf(type, sizeof(type), "%s_output", v ? v->item : "function_call");
+    ch_jw_kcstr(&w, "type", type);
     ch_jw_kstr(&w, "call_id", ch_id_for(CH_ID_64, b->id, id));
+    if (call)
+        write_caller(&w, call);
+    if (v) {
+        ch_responses_vendor_output(v, call, b, &w);
+        ch_jw_end(&w, '}');
+        return;
+    }
     if (!b->span) {
         ch_jw_kstr(&w, "output", ch_is_blank(b->text) ? CH_SV(NO_OUTPUT) : b->text);
         ch_jw_end(&w, '}');
@@ -342,10 +389,12 @@ static void responses_encode_result(const struct ch_block *b, struct ch_buf *out
     ch_jw_end(&w, '}');
 }
 
-static void responses_encode_results(const struct ch_msg *m, struct ch_buf *out) {
+static void responses_encode_results(const struct ch_model_request *req, const struct ch_msg *m,
+                                     struct ch_buf *out) {
+    bool own = req->answered && ch_encode_is_own(req, req->answered, CH_RESPONSES, &gpt_names);
     for (uint32_t i = 0; i < m->nblocks; i++) {
         if (m->blocks[i].type == CH_BLOCK_TOOL_RESULT)
-            responses_encode_result(&m->blocks[i], out);
+            responses_encode_result(req, &m->blocks[i], own, out);
         i += m->blocks[i].span;
     }
     responses_encode_user(m, out); /* blocks beside the results */
@@ -353,22 +402,37 @@ static void responses_encode_results(const struct ch_msg *m, struct ch_buf *out)
 
 /* --- the assistant's items */
 
-/* Items that need an answer which chela cannot give: the server rejects them unanswered. */
+/* Items that need an answer: the service rejects them without one. */
 bool ch_responses_wants_answer(struct ch_sv type) {
-    static const char *const types[] = {"computer_call", "local_shell_call", "shell_call",
-                                        "shell_call_output", "apply_patch_call"};
-    for (size_t i = 0; i < CH_LEN(types); i++)
-        if (ch_sv_is(type, types[i]))
-            return true;
-    return false;
+    return ch_responses_vendor(type) || ch_sv_is(type, "computer_call");
 }
 
-/* The service's own custom call has no output item, without which a request may not have it. */
-static bool goes_unanswered(struct ch_sv type) {
-    return ch_responses_wants_answer(type) || ch_sv_is(type, "custom_tool_call");
+static struct ch_sv call_id_of(const struct ch_block *b, struct ch_arena *a) {
+    const struct ch_json *v = NULL;
+    ch_json_parse(a, b->text, CH_JSON_STRICT, &v, NULL, NULL);
+    return ch_json_get_str(v, "call_id");
 }
 
-static bool is_sent(const struct ch_block *b, bool same) {
+/* True for a call of the service without its output, or the reverse; they stand in one message. */
+static bool goes_unpaired(const struct ch_msg *m, const struct ch_block *b) {
+    static const struct ch_sv end = CH_SV("_output");
+    CH_ARENA_AUTO arena = {0};
+    bool output = b->name.n > end.n && memcmp(b->name.p + b->name.n - end.n, end.p, end.n) == 0;
+    struct ch_sv call = output ? ch_sv(b->name.p, b->name.n - end.n) : b->name;
+    if (!ch_responses_wants_answer(call))
+        return false;
+    struct ch_sv id = call_id_of(b, &arena);
+    for (uint32_t i = 0; id.n && i < m->nblocks; i++) {
+        const struct ch_block *o = &m->blocks[i];
+        if (o != b && o->type == CH_BLOCK_OPAQUE && o->name.n != b->name.n &&
+            ch_sv_eq(ch_sv(o->name.p, CH_MIN(o->name.n, call.n)), call) &&
+            ch_sv_eq(call_id_of(o, &arena), id))
+            return false;
+    }
+    return true;
+}
+
+static bool is_sent(const struct ch_msg *m, const struct ch_block *b, bool same) {
     switch (b->type) {
     case CH_BLOCK_TEXT:
     case CH_BLOCK_REFUSAL:
@@ -377,7 +441,7 @@ static bool is_sent(const struct ch_block *b, bool same) {
     case CH_BLOCK_IMAGE:
         return true;
     case CH_BLOCK_OPAQUE:
-        return same && !goes_unanswered(b->name) && ch_is_json(b->text, CH_JSON_OBJECT);
+        return same && !goes_unpaired(m, b) && ch_is_json(b->text, CH_JSON_OBJECT);
     default:
         return false;
     }
@@ -388,7 +452,7 @@ static bool goes_back(const struct ch_msg *m, uint32_t at) {
     uint32_t next = at + 1;
     while (next < m->nblocks && m->blocks[next].type == CH_BLOCK_REASONING)
         next++;
-    return next < m->nblocks && is_sent(&m->blocks[next], true) &&
+    return next < m->nblocks && is_sent(m, &m->blocks[next], true) &&
            ch_is_json(m->blocks[at].extra, CH_JSON_OBJECT);
 }
 
@@ -402,19 +466,6 @@ static bool sends_ids(const struct ch_msg *m) {
             reasoning++;
         }
     return reasoning > 0;
-}
-
-struct extra {
-    struct ch_arena arena;
-    const struct ch_json *v; /* NULL: none */
-};
-
-static struct extra read_extra(const struct ch_block *b) {
-    struct extra x = {0};
-    if (b->extra.n &&
-        ch_json_parse(&x.arena, b->extra, CH_JSON_STRICT, &x.v, NULL, NULL) != CHELA_OK)
-        x.v = NULL;
-    return x;
 }
 
 /* The id of an item, if the server accepts it for this item type. */
@@ -481,23 +532,34 @@ static uint32_t encode_text(const struct ch_msg *m, uint32_t at, bool own, bool 
     return at;
 }
 
-static void encode_call(const struct ch_block *b, bool own, bool ids, struct ch_buf *out) {
-    char call[CH_ID_ROOM], name[CH_NAME_ROOM];
+static void write_function(const struct ch_block *b, struct ch_jw *w) {
+    char name[CH_NAME_ROOM];
     CH_BUF_AUTO arguments = {0};
-    struct extra x = own ? read_extra(b) : (struct extra){0};
-    struct ch_sv id = ids ? item_id(&x, "fc_") : CH_SV("");
-    struct ch_jw aw = ch_jw(&arguments), w = responses_encode_begin_item(out);
+    struct ch_jw aw = ch_jw(&arguments);
     ch_encode_arguments(&aw, b->text);
-    ch_jw_kcstr(&w, "type", "function_call");
+    ch_jw_kstr(w, "name", ch_name_for(MAX_NAME, b->name, name));
+    ch_jw_kstr(w, "arguments", ch_buf_sv(&arguments));
+}
+
+static void encode_call(const struct ch_model_request *req, const struct ch_block *b, bool own,
+                        bool ids, struct ch_buf *out) {
+    char call[CH_ID_ROOM];
+    const struct ch_responses_vendor *v = ch_responses_vendor_of(req, b, own);
+    struct extra x = own ? read_extra(b) : (struct extra){0};
+    struct ch_sv id = ids ? item_id(&x, v ? "" : "fc_") : CH_SV("");
+    struct ch_jw w = responses_encode_begin_item(out);
+    ch_jw_kcstr(&w, "type", v ? v->item : "function_call");
     if (id.n)
         ch_jw_kstr(&w, "id", id);
     ch_jw_kstr(&w, "call_id", ch_id_for(CH_ID_64, b->id, call));
-    ch_jw_kstr(&w, "name", ch_name_for(MAX_NAME, b->name, name));
-    ch_jw_kstr(&w, "arguments", ch_buf_sv(&arguments));
+    if (v)
+        ch_responses_vendor_call(v, b, &w);
+    else
+        write_function(b, &w);
     for (const char *const *key = (const char *const[]){"namespace", "caller", NULL}; *key; key++) {
-        const struct ch_json *v = ch_json_get(x.v, *key);
-        if (v) {
-            ch_jw_kvalue(&w, *key, v);
+        const struct ch_json *kept = ch_json_get(x.v, *key);
+        if (kept) {
+            ch_jw_kvalue(&w, *key, kept);
         }
     }
     ch_jw_end(&w, '}');
@@ -524,19 +586,18 @@ static void encode_image(const struct ch_block *b, bool same, struct ch_buf *out
 
 static void responses_encode_assistant(const struct ch_model_request *req, const struct ch_msg *m,
                                        struct ch_buf *out) {
-    static const struct ch_model_names names = {.same = ch_gpt_same};
-    bool own = ch_encode_is_own(req, m, CH_RESPONSES, &names);
-    bool same = ch_encode_wrote(req, m, CH_RESPONSES, &names);
+    bool own = ch_encode_is_own(req, m, CH_RESPONSES, &gpt_names);
+    bool same = ch_encode_wrote(req, m, CH_RESPONSES, &gpt_names);
     bool ids = same && sends_ids(m);
     for (uint32_t i = 0; i < m->nblocks; i++) {
         const struct ch_block *b = &m->blocks[i];
         if (b->type == CH_BLOCK_REASONING && same && goes_back(m, i)) {
             ch_encode_begin(out, !out->n);
             ch_buf_add_sv(out, b->extra);
-        } else if (!is_sent(b, same)) {
+        } else if (!is_sent(m, b, same)) {
             continue;
         } else if (b->type == CH_BLOCK_TOOL_CALL) {
-            encode_call(b, own, ids, out);
+            encode_call(req, b, own, ids, out);
         } else if (b->type == CH_BLOCK_IMAGE) {
             encode_image(b, same, out);
         } else if (b->type == CH_BLOCK_OPAQUE) {
@@ -553,7 +614,7 @@ int ch_responses_message(const struct ch_model_request *req, const struct ch_msg
     if (m->kind == CH_MSG_ASSISTANT)
         responses_encode_assistant(req, m, out);
     else if (m->kind == CH_MSG_RESULTS)
-        responses_encode_results(m, out);
+        responses_encode_results(req, m, out);
     else
         responses_encode_user(m, out);
     return CHELA_OK;

@@ -63,7 +63,7 @@ static void responses_call(struct ch_findings *f, const struct ch_block *b,
         arguments = ch_json_get_str(v, "input");
     const struct ch_json *action = ch_json_get(v, "action");
     CH_BUF_AUTO inputs = {0};
-    if (ch_responses_wants_answer(b->name) || !ends_with_call(b->name, &name))
+    if (ch_sv_is(b->name, "computer_call") || !ends_with_call(b->name, &name))
         return;
     if (own.n)
         name = own;

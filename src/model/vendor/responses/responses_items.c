@@ -11,6 +11,7 @@
 #include "json/pull.h"
 #include "json/writer.h"
 #include "model/codec/encode.h"
+#include "model/vendor/responses/responses_vendor.h"
 
 #define PART_KEYS CH_LIMIT_REPLY_BLOCKS /* first key of parts */
 
@@ -60,7 +61,7 @@ static bool responses_items_key_of(struct ch_responses_items *x, unsigned index,
 struct wire_item {
     struct ch_sv type, id, call_id, name, status, phase, text, encrypted;
     struct ch_sv image, format; /* data of an image_generation_call: base64; "png" */
-    struct ch_sv summary, content, namespace, caller; /* JSON */
+    struct ch_sv summary, content, namespace, caller, action; /* JSON */
 };
 
 static bool responses_items_read_item(struct ch_responses_items *x, struct ch_sv json,
@@ -79,6 +80,8 @@ static bool responses_items_read_item(struct ch_responses_items *x, struct ch_sv
         CH_MEMBER(struct wire_item, caller, "caller", CH_MEMBER_RAW),
         CH_MEMBER(struct wire_item, text, "arguments", CH_MEMBER_TEXT),
         CH_MEMBER(struct wire_item, text, "input", CH_MEMBER_TEXT),
+        CH_MEMBER(struct wire_item, action, "action", CH_MEMBER_RAW),
+        CH_MEMBER(struct wire_item, action, "operation", CH_MEMBER_RAW),
         CH_MEMBER(struct wire_item, image, "result", CH_MEMBER_STR),
         CH_MEMBER(struct wire_item, format, "output_format", CH_MEMBER_STR),
     };
@@ -94,7 +97,6 @@ static enum ch_responses_kind kind_of_type(struct ch_sv type) {
         {"message", CH_ITEM_MESSAGE},
         {"reasoning", CH_ITEM_REASONING},
         {"function_call", CH_ITEM_CALL},
-        {"custom_tool_call", CH_ITEM_CUSTOM_CALL},
     };
     for (size_t i = 0; i < CH_LEN(kinds); i++)
         if (ch_sv_is(type, kinds[i].type))
@@ -102,13 +104,14 @@ static enum ch_responses_kind kind_of_type(struct ch_sv type) {
     return CH_ITEM_UNKNOWN;
 }
 
-/* Where the request is not known, a custom call counts as one for the client. */
 static enum ch_responses_kind responses_items_kind_of(const struct ch_responses_items *x,
-                                                      const struct wire_item *w) {
-    enum ch_responses_kind kind = kind_of_type(w->type);
-    bool ours = kind != CH_ITEM_CUSTOM_CALL || !x->endpoint ||
-                ch_encode_declares(x->endpoint, x->server_tools, "custom", w->name);
-    return ours ? kind : CH_ITEM_SERVICE_CALL;
+                                                      const struct wire_item *w,
+                                                      struct ch_sv json) {
+    const struct ch_responses_vendor *v = ch_responses_vendor(w->type);
+    if (!v)
+        return kind_of_type(w->type);
+    bool ours = ch_responses_vendor_is_ours(v, x->endpoint, x->server_tools, w->name, json);
+    return ours ? CH_ITEM_VENDOR_CALL : CH_ITEM_SERVICE_CALL;
 }
 
 static uint64_t responses_items_id_of(const struct wire_item *w) {
@@ -133,7 +136,7 @@ size_t ch_responses_find(struct ch_responses_items *x, struct ch_sv id, struct c
 }
 
 static bool responses_items_is_call(enum ch_responses_kind kind) {
-    return kind == CH_ITEM_CALL || kind == CH_ITEM_CUSTOM_CALL;
+    return kind == CH_ITEM_CALL || kind == CH_ITEM_VENDOR_CALL;
 }
 
 /* --- pieces */
@@ -198,6 +201,17 @@ int ch_responses_settle(struct ch_responses_items *x, struct ch_fold *f, unsigne
     return responses_items_settle(f, key, kind, text);
 }
 
+static int open_call(struct ch_responses_item *item, struct ch_fold *f, unsigned index,
+                     const struct wire_item *w) {
+    const struct ch_responses_vendor *v = ch_responses_vendor(w->type);
+    struct ch_sv name = v && v->name ? ch_sv_str(v->name) : w->name;
+    int rc = ch_fold_call(f, index, w->call_id.n ? w->call_id : w->id, name, CH_SV(""));
+    if (v)
+        ch_fold_runner(f, index, CH_RUN_RUNTIME);
+    item->is_text = v && !v->name;
+    return rc;
+}
+
 int ch_responses_begin(struct ch_responses_items *x, struct ch_fold *f, unsigned index,
                        struct ch_sv json) {
     struct wire_item w;
@@ -208,12 +222,12 @@ int ch_responses_begin(struct ch_responses_items *x, struct ch_fold *f, unsigned
         return CHELA_OK;
     item->known = true;
     item->id = responses_items_id_of(&w);
-    item->kind = (uint8_t)responses_items_kind_of(x, &w);
+    item->kind = (uint8_t)responses_items_kind_of(x, &w, json);
     if (item->kind == CH_ITEM_REASONING)
         return ch_fold_reasoning(f, index, CH_SV(""));
     if (!responses_items_is_call(item->kind))
         return CHELA_OK;
-    return ch_fold_call(f, index, w.call_id.n ? w.call_id : w.id, w.name, CH_SV(""));
+    return open_call(item, f, index, &w);
 }
 
 /* --- whole items */
@@ -384,11 +398,14 @@ static int done_reasoning(struct ch_responses_items *x, struct ch_fold *f, unsig
 static int keep_call_extra(struct ch_fold *f, unsigned key, const struct wire_item *item) {
     CH_BUF_AUTO extra = {0};
     struct ch_jw w = ch_jw(&extra);
+    bool vendor = ch_responses_vendor(item->type) != NULL;
     bool name = item->namespace.n && *item->namespace.p == '"';
     bool caller = item->caller.n && *item->caller.p == '{';
-    if (!item->id.n && !name && !caller)
+    if (!item->id.n && !name && !caller && !vendor)
         return CHELA_OK;
     ch_jw_begin(&w, '{');
+    if (vendor)
+        ch_jw_kstr(&w, "type", item->type);
     if (item->id.n)
         ch_jw_kstr(&w, "id", item->id);
     if (name)
@@ -399,30 +416,41 @@ static int keep_call_extra(struct ch_fold *f, unsigned key, const struct wire_it
     return ch_fold_extra(f, key, ch_buf_sv(&extra));
 }
 
-/* The input of a custom tool is free text, not an object of arguments, so it must not be
- * run. It is not sent back as a custom call either, because a result does not record the
- * kind of its call. */
+/* The free text of a custom call becomes an object of arguments. */
+static int wrap_text(struct ch_responses_items *x, struct ch_fold *f, unsigned index) {
+    CH_BUF_AUTO object = {0};
+    struct ch_jw w = ch_jw(&object);
+    if (!x->list[index].is_text)
+        return CHELA_OK;
+    x->list[index].is_text = false;
+    ch_jw_begin(&w, '{');
+    ch_jw_kstr(&w, "input", ch_fold_block_text(f, index));
+    ch_jw_end(&w, '}');
+    return ch_fold_replace(f, index, ch_buf_sv(&object));
+}
+
 static int done_call(struct ch_responses_items *x, struct ch_fold *f, unsigned index,
                      const struct wire_item *item) {
     struct ch_responses_item *state = &x->list[index];
-    bool custom = state->kind == CH_ITEM_CUSTOM_CALL;
-    struct ch_sv text = item->text;
+    struct ch_sv text = item->action.n ? item->action : item->text;
     if (!ch_utf8_valid(text)) { /* the bytes of an object were not validated yet */
         ch_buf_clear(&x->text);
         ch_utf8_add_valid(&x->text, text);
         text = ch_buf_sv(&x->text);
     }
-    int rc =
-        ch_fold_call(f, index, item->call_id.n ? item->call_id : item->id, item->name, CH_SV(""));
+    if (state->kept && ch_responses_vendor(item->type)) /* its text was wrapped */
+        return CHELA_OK;
+    int rc = open_call(state, f, index, item);
     if (rc == CHELA_OK)
         rc = responses_items_settle(f, index, CH_DELTA_CALL, text);
-    if (rc == CHELA_OK && !state->kept && !custom)
+    if (rc == CHELA_OK && !state->kept)
         rc = keep_call_extra(f, index, item);
     state->kept = true;
-    if (custom)
-        ch_fold_flag(f, index, CH_F_INVALID);
-    if (!ch_sv_is(item->status, "incomplete"))
-        ch_fold_close(f, index);
+    if (ch_sv_is(item->status, "incomplete"))
+        return rc;
+    if (rc == CHELA_OK)
+        rc = wrap_text(x, f, index);
+    ch_fold_close(f, index);
     return rc;
 }
 
@@ -454,14 +482,14 @@ int ch_responses_done(struct ch_responses_items *x, struct ch_fold *f, unsigned 
     item->known = item->done = true;
     if (!item->id)
         item->id = responses_items_id_of(&w);
-    item->kind = (uint8_t)responses_items_kind_of(x, &w);
+    item->kind = (uint8_t)responses_items_kind_of(x, &w, json);
     switch ((enum ch_responses_kind)item->kind) {
     case CH_ITEM_MESSAGE:
         return done_message(x, f, index, &w, first);
     case CH_ITEM_REASONING:
         return done_reasoning(x, f, index, &w, json);
     case CH_ITEM_CALL:
-    case CH_ITEM_CUSTOM_CALL:
+    case CH_ITEM_VENDOR_CALL:
         return done_call(x, f, index, &w);
     case CH_ITEM_SERVICE_CALL:
     case CH_ITEM_UNKNOWN:
@@ -495,7 +523,7 @@ static bool same_kind(const struct ch_responses_items *x, size_t at, struct ch_s
     if (at >= x->n || !x->list[at].known)
         return true;
     ch_members_read(json, &scratch, members, CH_LEN(members), &item);
-    return responses_items_kind_of(x, &item) == x->list[at].kind;
+    return responses_items_kind_of(x, &item, json) == x->list[at].kind;
 }
 
 int ch_responses_output(struct ch_responses_items *x, struct ch_fold *f, struct ch_sv output) {
@@ -520,8 +548,10 @@ int ch_responses_output(struct ch_responses_items *x, struct ch_fold *f, struct 
     return rc;
 }
 
-void ch_responses_close(const struct ch_responses_items *x, struct ch_fold *f) {
+void ch_responses_close(struct ch_responses_items *x, struct ch_fold *f) {
     for (size_t i = 0; i < x->n; i++)
-        if (x->list[i].arguments_done)
+        if (x->list[i].arguments_done) {
+            wrap_text(x, f, (unsigned)i);
             ch_fold_close(f, (unsigned)i);
+        }
 }

@@ -8,10 +8,11 @@
  *       TEXT       {"id","phase","annotations"}, as far as present
  *       REASONING  the item itself, if it can be sent back: it contains its encrypted
  *                  form, or the reasoning itself
- *       TOOL_CALL  {"id","namespace","caller"}, as far as present
+ *       TOOL_CALL  {"type","id","namespace","caller"}, as far as present; the type only of
+ *                  items of responses_vendor.h
  *
- * A custom call of a tool that the request does not declare was run by the service (xAI shows
- * its own searches so): the item is kept unchanged, as are the other calls of the service. */
+ * A call of responses_vendor.h whose tool the request does not declare was run by the service
+ * (xAI shows its own searches so): the item is kept unchanged, as are its other calls. */
 #ifndef CH_MODEL_RESPONSES_ITEMS_H
 #define CH_MODEL_RESPONSES_ITEMS_H
 #include "model/catalog/model_request.h"
@@ -22,7 +23,7 @@ enum ch_responses_kind {
     CH_ITEM_MESSAGE,
     CH_ITEM_REASONING,
     CH_ITEM_CALL,
-    CH_ITEM_CUSTOM_CALL,
+    CH_ITEM_VENDOR_CALL, /* of responses_vendor.h, for the client */
     CH_ITEM_SERVICE_CALL, /* run by the service; kept unchanged */
 };
 
@@ -34,6 +35,7 @@ struct ch_responses_item {
     bool kept;    /* its extra is set */
     int64_t part; /* reasoning part of the last delta */
     bool matched; /* its first part was found in the whole item */
+    bool is_text; /* VENDOR_CALL: the pieces are free text */
     uint64_t id;  /* hash of the id that announced it; 0: none */
 };
 
@@ -82,6 +84,6 @@ int ch_responses_done(struct ch_responses_items *x, struct ch_fold *f, unsigned 
 /* All items from the end of a reply; missed content is added here. */
 int ch_responses_output(struct ch_responses_items *x, struct ch_fold *f, struct ch_sv output);
 /* The reply is complete: close the calls whose arguments were reported complete. */
-void ch_responses_close(const struct ch_responses_items *x, struct ch_fold *f);
+void ch_responses_close(struct ch_responses_items *x, struct ch_fold *f);
 
 #endif

@@ -40,20 +40,24 @@ static const struct ch_json *files_edit_member(const struct ch_json *object,
 static int files_edit_add(chela_call *call, struct job *job, const struct ch_json *item) {
     const struct ch_json *old = files_edit_member(item, old_names),
                          *new = files_edit_member(item, new_names);
+    const struct ch_json *after = ch_json_get(item, "insert_line"); /* as some editors have it */
+    bool placed = new && !old && ch_json_is(after, CH_JSON_NUMBER);
 
     if (job->n == CH_LIMIT_EDITS) {
         chela_result_error(call, "invalid_arguments", "More than %d edits in one call.",
                            CH_LIMIT_EDITS);
         return CHELA_EINVAL;
     }
-    if (!old || !new) {
+    if (!new || (!old && !placed)) {
         chela_result_error(call, "invalid_arguments",
                            "Edit %zu needs the strings old_text and new_text.", job->n + 1);
         return CHELA_EINVAL;
     }
     job->edits[job->n++] = (struct ch_replacement){
-        .old_text = ch_json_str(old),
+        .old_text = placed ? CH_SV("") : ch_json_str(old),
         .new_text = ch_json_str(new),
+        .placed = placed,
+        .line = placed ? (unsigned)CH_MIN(CH_MAX(ch_json_int(after, 0), 0), INT32_MAX) : 0,
     };
     return 0;
 }

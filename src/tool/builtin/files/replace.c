@@ -217,8 +217,27 @@ static int find_tolerant(struct ch_sv text, struct plain *file, struct ch_replac
     return rc;
 }
 
+/* The place after a line. Lines of their own are put there, whatever ends the text before. */
+static int replace_place(struct ch_sv text, struct ch_replacement *e, size_t number,
+                         struct chela_error *err) {
+    size_t at = 0;
+    for (unsigned line = 0; line < e->line; line++) {
+        const char *end = at < text.n ? memchr(text.p + at, '\n', text.n - at) : NULL;
+        if (at >= text.n)
+            return ch_fail(err, CHELA_EINVAL, "edit %zu is after line %u of a file of %u", number,
+                           e->line, line);
+        at = end ? (size_t)(end - text.p) + 1 : text.n;
+    }
+    if (at && text.p[at - 1] != '\n')
+        ch_buf_addc(&e->with, '\n');
+    e->from = e->to = at;
+    return 0;
+}
+
 static int replace_find(struct ch_sv text, struct plain *file, struct ch_replacement *e,
                         size_t number, struct chela_error *err) {
+    if (e->placed)
+        return replace_place(text, e, number, err);
     if (e->old_text.n == 0)
         return ch_fail(err, CHELA_EINVAL,
                        "the old text of edit %zu is empty; use write to create a file", number);
@@ -314,6 +333,8 @@ int ch_replace(struct ch_sv text, struct ch_replacement *edits, size_t n, struct
         struct ch_replacement *e = &edits[i];
         e->line = line_of(text, e->from);
         add_with_ends(&e->with, e->new_text, new_line_ends(text, e, ends));
+        if (e->placed && e->with.n && e->with.p[e->with.n - 1] != '\n' && e->from < text.n)
+            add_with_ends(&e->with, CH_SV("\n"), new_line_ends(text, e, ends));
         ch_buf_add(out, text.p + at, e->from - at);
         ch_buf_add_sv(out, ch_buf_sv(&e->with));
         at = e->to;

@@ -12,9 +12,10 @@
 
 struct ch_replacement {
     struct ch_sv old_text, new_text; /* borrowed */
+    bool placed;        /* old_text is empty, and new_text is put after line `line` (0: first) */
+    unsigned line;      /* line of the range, counted from 1; filled by ch_replace */
     /* filled by ch_replace */
     size_t from, to;    /* replaced byte range of the old file */
-    unsigned line;      /* line of the range, counted from 1 */
     bool tolerant;      /* matched only tolerantly */
     struct ch_buf with; /* the replacement; ch_edits_release */
 };
