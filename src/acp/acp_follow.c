@@ -91,14 +91,30 @@ int ch_acp_follow_replay(struct ch_acp_session *s, bool show, struct chela_error
 
 /* --- looking -------------------------------------------------------------------------------- */
 
+/* A run of another process has ended. */
+static void show_ending(struct ch_acp_session *s, const struct ch_json *v) {
+    CH_ARENA_AUTO a = {0};
+    struct ch_sv ending = ch_json_get_str(v, "ending");
+    struct chela_event end = {.type = CHELA_EV_RUN_END,
+                              .run = ch_arena_str(&a, ch_json_get_str(v, "run")),
+                              .end = {.ending = {ending.p, ending.n}}};
+    if (ending.n && !ch_sv_is(ch_json_get_str(v, "status"), "cancelled"))
+        s->acp->version->event(&s->shown, &end, ch_acp_send_update, s);
+}
+
 static int show_record(const struct chela_store_record *r, void *user) {
     struct ch_acp_session *s = user;
     CH_ARENA_AUTO a = {0};
     const struct ch_json *v = NULL;
     s->seen = r->seq;
-    if (r->type != CH_REC_INBOUND && r->type != CH_REC_MESSAGE && r->type != CH_REC_DONE)
+    if (r->type != CH_REC_INBOUND && r->type != CH_REC_MESSAGE && r->type != CH_REC_DONE &&
+        r->type != CH_REC_STATE)
         return 0;
-    if (ch_json_parse(&a, ch_sv(r->data, r->n), CH_JSON_REPLACE, &v, NULL, NULL) == 0)
+    if (ch_json_parse(&a, ch_sv(r->data, r->n), CH_JSON_REPLACE, &v, NULL, NULL) < 0)
+        return 0;
+    if (r->type == CH_REC_STATE)
+        show_ending(s, v);
+    else
         s->acp->version->message(&s->shown, ch_json_get(v, "message"), ch_acp_send_update, s);
     return 0;
 }

@@ -19,6 +19,7 @@
 #include "agent/handle/session.h"
 #include "agent/journal/emit.h"
 #include "agent/journal/run_journal.h"
+#include "agent/machine/event.h"
 #include "agent/machine/media.h"
 #include "agent/session/session.h"
 #include "base/error.h"
@@ -171,7 +172,8 @@ static void run_ended(struct ch_acp_session *s, const struct chela_event *ev) {
     if (ev->end.status == CHELA_STATUS_PAUSED && !ch_list_empty(&s->asks))
         return; /* the prompt stays open while the user is asked */
     send_title(s);
-    CH_AUTOFREE char *error = dup_str(ev->end.error);
+    ch_event_log_end(s->id, ev);
+    CH_AUTOFREE char *error = dup_str(ev->end.ending.n ? ev->end.ending : ev->end.error);
     ch_acp_turn_end(s, s->cancelled ? "cancelled" : stop_reason(ev), error);
 }
 

@@ -389,6 +389,16 @@ static void send_notice(const char *severity, struct ch_sv title, ch_acp_update_
     update_send(&u, fn, user);
 }
 
+/* How the run ended is a message of its own, below the text so far. */
+static void send_ending(const struct chela_event *ev, ch_acp_update_fn *fn, void *user) {
+    CH_BUF_AUTO message = {0}, text = {0};
+    if (ev->end.ending.n == 0)
+        return;
+    ch_buf_addf(&message, "%s-end", ev->run);
+    ch_buf_addf(&text, "%s%.*s", ev->end.text.n ? "\n\n" : "", CH_SV_FMT(sv(ev->end.ending)));
+    send_chunk("agent_message_chunk", ch_buf_sv(&text), ch_buf_str(&message), fn, user);
+}
+
 /* An agent that was called: its calls are lines of the call that started it. */
 static void send_child(struct ch_acp_shown *shown, const struct chela_event *ev,
                        ch_acp_update_fn *fn, void *user) {
@@ -467,7 +477,11 @@ void ch_acp_update_event(struct ch_acp_shown *shown, const struct chela_event *e
     case CHELA_EV_CHILD:
         send_child(shown, ev, fn, user);
         break;
-    default: /* states, decisions and the end have no notification */
+    case CHELA_EV_RUN_END:
+        if (ev->end.status != CHELA_STATUS_CANCELLED)
+            send_ending(ev, fn, user);
+        break;
+    default: /* states and decisions have no notification */
         break;
     }
     if (text.n > 0 && shown->notices)

@@ -191,7 +191,7 @@ struct chela_mcp_call {
     /* Result. */
     struct ch_buf blocks, structured, error;
     size_t nblocks;
-    bool failed, not_found;
+    bool failed, not_found, classed; /* classed: an error keeps its structured content */
     bool overflow; /* the result is too large */
     const char *role;
     /* Execution. */

@@ -10,6 +10,7 @@
 
 #include "agent/api/agent.h"
 #include "agent/handle/agent.h"
+#include "agent/machine/event.h"
 #include "base/error.h"
 #include "base/random_id.h"
 #include "io/loop_entry.h"
@@ -180,8 +181,8 @@ static int offer_read(chela_mcp_call *call, void *user) {
 
 /* --- the agent */
 
-void ch_mcp_ask_outcome(chela_mcp_call *call, const char *id, enum chela_status status,
-                        enum chela_reason reason, struct ch_sv text) {
+static void write_outcome(chela_mcp_call *call, const char *id, enum chela_status status,
+                          enum chela_reason reason, struct ch_sv text) {
     CH_BUF_AUTO out = {0};
     struct ch_jw j = ch_jw(&out);
 
@@ -192,14 +193,31 @@ void ch_mcp_ask_outcome(chela_mcp_call *call, const char *id, enum chela_status 
     ch_jw_kstr(&j, "text", text);
     ch_jw_end(&j, '}');
     chela_mcp_result_json(call, ch_buf_str(&out));
+}
+
+void ch_mcp_ask_outcome(chela_mcp_call *call, const char *id, enum chela_status status,
+                        enum chela_reason reason, struct ch_sv text) {
+    write_outcome(call, id, status, reason, text);
     chela_mcp_result_text(call, text.p ? text.p : "", text.n);
     if (status == CHELA_STATUS_PAUSED)
         chela_mcp_result_printf(call, "The run waits for a person (session mcp:%s).", id);
 }
 
-bool ch_mcp_ask_failed(const struct chela_event *ev) {
-    bool partial = ev->end.status == CHELA_STATUS_STOPPED && ev->end.text.n > 0;
-    return ev->end.error.n > 0 && !partial;
+void ch_mcp_ask_result(chela_mcp_call *call, const char *id, const struct chela_event *ev) {
+    struct ch_sv text = ch_unstr(ev->end.text), ending = ch_unstr(ev->end.ending);
+    bool partial = ev->end.status == CHELA_STATUS_STOPPED && text.n > 0;
+
+    if (ending.n == 0) {
+        ch_mcp_ask_outcome(call, id, ev->end.status, ev->end.reason, text);
+        return;
+    }
+    write_outcome(call, id, ev->end.status, ev->end.reason, text);
+    if (text.n)
+        chela_mcp_result_text(call, text.p, text.n);
+    chela_mcp_result_text(call, ending.p, ending.n);
+    call->classed = true;
+    if (ev->end.error.n > 0 && !partial)
+        chela_mcp_result_error(call, "%.*s", CH_SV_FMT(ending));
 }
 
 static void offer_on_event(const struct chela_event *ev, void *user) {
@@ -213,11 +231,8 @@ static void offer_on_event(const struct chela_event *ev, void *user) {
     }
     if (ev->type != CHELA_EV_RUN_END)
         return;
-    if (ch_mcp_ask_failed(ev))
-        chela_mcp_result_error(w->call, "%.*s", (int)ev->end.error.n, ev->end.error.p);
-    else
-        ch_mcp_ask_outcome(w->call, w->id, ev->end.status, ev->end.reason,
-                           ch_sv(ev->end.text.p, ev->end.text.n));
+    ch_event_log_end(w->id, ev);
+    ch_mcp_ask_result(w->call, w->id, ev);
     work_finish(w);
 }
 

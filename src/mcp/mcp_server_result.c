@@ -215,7 +215,7 @@ static void write_tool(chela_mcp_call *call, struct ch_jw *w) {
     ch_jw_end(w, ']');
     if (call->failed)
         ch_jw_kbool(w, "isError", true);
-    else if (call->structured.n)
+    if (call->structured.n && (!call->failed || call->classed))
         ch_jw_kraw(w, "structuredContent", ch_buf_sv(&call->structured));
 }
 

@@ -159,14 +159,14 @@ sees "what is under way is shown" '^wait for it'
 sees "the status line" 'turn 1 .* Ctrl-C cancels'
 types "half typed"
 press C-c
-sees "Ctrl-C cancels the run" '^cancelled$'
+sees "Ctrl-C cancels the run" '^The work was cancelled'
 prompt_is "and keeps what is being typed" '> half typed'
 press C-c C-l
 types "stall"
 press Enter
 sees "another run" '^wait for it'
 press Escape
-sees "Esc cancels the run" '^cancelled$'
+sees "Esc cancels the run" '^The work was cancelled'
 press Escape C-l # a letter right behind Esc would be Alt and the letter
 types "stall"
 press Enter
@@ -309,12 +309,12 @@ types "stall"
 press Enter
 sees "TERM=dumb: a run" '^wait for it'
 press C-c
-sees "TERM=dumb: Ctrl-C cancels the run" '^chela: cancelled$'
+sees "TERM=dumb: Ctrl-C cancels the run" '^chela: The work was cancelled'
 types "stall"
 press Enter
 check "TERM=dumb: a second run" twice '^wait for it'
 press C-c
-check "TERM=dumb: is cancelled, too" twice '^chela: cancelled$'
+check "TERM=dumb: is cancelled, too" twice '^chela: The work was cancelled'
 types "goodbye"
 press Enter
 sees "TERM=dumb: and keeps the conversation" '^you said: goodbye$'

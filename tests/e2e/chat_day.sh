@@ -136,7 +136,7 @@ for WIDTH in 60 200; do
     say "build it" 'Ctrl-C cancels'
     shows 'building'
     press C-c
-    sees "$WIDTH: $task: marked" 'cancelled|interrupted'
+    sees "$WIDTH: $task: marked" 'was cancelled|interrupted'
     idle
     task="15 a server in the background"
     say "serve it" '^done with serve it'

@@ -237,7 +237,7 @@ press Enter
 sees "another waits" 'as soon as it listens\) second'
 types "half"
 press C-c
-sees "cancelled" '^cancelled$'
+sees "cancelled" '^The work was cancelled'
 sees "what waited comes back" '^> 第一 first$'
 sees "all of it" '^  second$'
 prompt_is "before the text that was typed" '  half'

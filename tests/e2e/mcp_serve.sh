@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../.." || exit 2
 cat >"$space/rules.yaml" <<'YAML'
 rules:
   - { when: { user: "^write" }, call: { tool: exec, args: { command: "touch made" } } }
-  - { when: { user: "^fail" }, fail: { status: 400 } }
+  - { when: { user: "^fail" }, fail: { status: 400, message: "VENDOR said" } }
   - { when: { user: "again" }, say: "a second time" }
   - { when: { after: any }, say: "seen: {{result}}" }
   - say: hello
@@ -105,12 +105,17 @@ call 1 ask_coder '{"message":"hi","session":"one"}' >"$tmp/in"
 offer
 same "the answer" hello "$(got 1 '.result.content[0].text')"
 same "the session" one "$(got 1 '.result.structuredContent.session')"
-{ call 1 ask_coder '{"message":"once again","session":"one"}'; request 2 resources/read '"uri":"chela://sessions/mcp:one"'; call 3 ask_coder '{"message":"x","session":"../other"}'; call 4 ask_coder '{"message":"fail"}'; } >"$tmp/in"
+{ call 1 ask_coder '{"message":"once again","session":"one"}'; request 2 resources/read '"uri":"chela://sessions/mcp:one"'; call 3 ask_coder '{"message":"x","session":"../other"}'; call 4 ask_coder '{"message":"fail"}'; call 5 ask_coder '{"message":"fail 请"}'; } >"$tmp/in"
 offer
 same "the next process continues the session" 'a second time' "$(got 1 '.result.content[0].text')"
 check "the transcript" grep -q 'once again\|"hi"' <<<"$(got 2 '.result.contents[0].text')"
 same "a session of others cannot be named" true "$(got 3 .result.isError)"
 same "a run that fails" true "$(got 4 .result.isError)"
+same "a run that fails: its class" "error model_error" "$(got 4 '.result.structuredContent | .status + " " + .reason')"
+same "a run that fails: the sentence" "The model service failed, so there is no complete answer. Please write again later." "$(got 4 '.result.content[0].text')"
+check "a run that fails: in the caller's language" grep -q '模型服务出错' <<<"$(got 5 '.result.content[0].text')"
+same "a run that fails: not the service's words" 0 "$(grep -c 'VENDOR said' "$out")"
+check "a run that fails: these are in the log" grep -q 'model_error: .*VENDOR said' "$err"
 call 1 ask_coder '{"message":"write it","session":"two"}' >"$tmp/in"
 offer
 same "a run that waits for consent says so" paused "$(got 1 '.result.structuredContent.status')"

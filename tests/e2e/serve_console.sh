@@ -39,7 +39,7 @@ for rule in "script-src 'self'" "style-src 'self'" "img-src data: blob:"; do
 done
 same "no script in the page itself" 0 "$(grep -c '<script>' "$tmp/page")"
 files=$(grep -oE '/console/[a-z_]+\.(js|css)' "$tmp/page" | sort -u)
-for file in $files /console/operate.js /console/manage.js /console/plot.js /console/request.js /console/usage.js /console/timeline.js /console/log.js /console/words_zh.js; do
+for file in $files /console/operate.js /console/manage.js /console/plot.js /console/request.js /console/usage.js /console/timeline.js /console/log.js /console/words_zh.js /console/endings.js; do
     anon GET "$file"
     answers "$file needs no token" 200
     cat "$out" >>"$tmp/files"
@@ -48,6 +48,17 @@ for file in $files /console/operate.js /console/manage.js /console/plot.js /cons
     *.css) same "$file is a style" "text/css; charset=utf-8" "$(header content-type)" ;;
     esac
 done
+anon GET /console/words_zh.js
+cp "$out" "$tmp/words_zh"
+anon GET /console/endings.js
+sed 's/^export const endings = //; s/;$//' "$out" >"$tmp/endings"
+reasons() { sed -n '/define CHELA_REASON_VALUES/,/^$/s/^ *X(CHELA_REASON_.*, "\([a-z_]*\)").*/\1/p' include/chela/choice.h; }
+for reason in $(reasons); do
+    [ "$reason" = none ] || check "the page has a Chinese word for $reason" grep -qF "\"reason.$reason\": \"" "$tmp/words_zh"
+done
+check "the page has the sentences of all reasons that need one" jq -e --arg all "$(reasons | xargs)" '
+    (($all | split(" ")) - ["none", "approval_required", "client_tool_required", "human_required", "interrupted", "timer_pending", "escalated",
+        "clarification"] | sort) == (keys | sort) and all(.[]; (.en | length > 9) and (.zh | test("[一-鿿]")))' "$tmp/endings"
 anon GET /console/nothing.js
 answers "no other file" 404
 check "nothing from elsewhere" test "$(cat "$tmp/page" "$tmp/files" | grep -cE 'src="https?:|@import|url\(')" = 0

@@ -532,9 +532,9 @@ same "six quiet streams have begun" 6 "$(grep -l '^: still here' "$tmp"/quiet.* 
 # shellcheck disable=SC2086
 wait $quiet_pids
 check "chat: then it answers" grep -q '^data: \[DONE\]' "$tmp/quiet.chat.nap"
-check "chat: or fails" grep -q '^data: {"error":.*bad dream' "$tmp/quiet.chat.fails"
+check "chat: or fails" grep -q '^data: {"error":.*did not accept this request' "$tmp/quiet.chat.fails"
 check "responses: then it answers" grep -q '^event: response.completed' "$tmp/quiet.responses.nap"
-check "responses: or fails" grep -q '^data: {"type":"response.failed".*bad dream' "$tmp/quiet.responses.fails"
+check "responses: or fails" grep -q '^data: {"type":"response.failed".*did not accept this request' "$tmp/quiet.responses.fails"
 check "messages: then it answers" grep -q '^event: message_stop' "$tmp/quiet.messages.nap"
-check "messages: or fails" grep -q '^data: {"type":"error".*bad dream' "$tmp/quiet.messages.fails"
+check "messages: or fails" grep -q '^data: {"type":"error".*did not accept this request' "$tmp/quiet.messages.fails"
 tap_done

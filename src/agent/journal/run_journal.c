@@ -693,7 +693,7 @@ static void write_machine(struct ch_jw *w, const chela_run *run, const struct ch
 }
 
 static uint64_t run_journal_write_state(chela_run *run, enum ch_replay_status status,
-                                        enum ch_sync sync, bool acting) {
+                                        enum ch_sync sync, bool acting, const char *ending) {
     struct ch_run_journal *k = ch_run_journal_of(run);
 
     if (!k)
@@ -709,6 +709,8 @@ static uint64_t run_journal_write_state(chela_run *run, enum ch_replay_status st
     ch_run_counters_write(&run->record->counters, &w);
     if (*ch_run_error(run))
         ch_jw_kcstr(&w, "error", ch_run_error(run));
+    if (*ending)
+        ch_jw_kcstr(&w, "ending", ending);
     run->record->stored_events = run->m.seq;
     if (status == CH_REPLAY_IDLE && k->ops->oldest(run->session))
         status = CH_REPLAY_RUNNING; /* after a crash, a gateway looks for waiting messages there */
@@ -720,11 +722,11 @@ static uint64_t run_journal_write_state(chela_run *run, enum ch_replay_status st
 }
 
 uint64_t ch_run_journal_state(chela_run *run, enum ch_replay_status status, enum ch_sync sync) {
-    return run_journal_write_state(run, status, sync, false);
+    return run_journal_write_state(run, status, sync, false, "");
 }
 
 void ch_run_journal_acting(chela_run *run, enum ch_sync sync) {
-    run_journal_write_state(run, CH_REPLAY_RUNNING, sync, true);
+    run_journal_write_state(run, CH_REPLAY_RUNNING, sync, true, "");
 }
 
 void ch_run_journal_unstored(chela_run *run) {
@@ -735,9 +737,10 @@ void ch_run_journal_unstored(chela_run *run) {
     ch_run_journal_state(run, CH_REPLAY_RUNNING, CH_SYNC_COMMIT);
 }
 
-uint64_t ch_run_journal_end(chela_run *run, enum ch_replay_status status) {
+uint64_t ch_run_journal_end(chela_run *run, enum ch_replay_status status, const char *ending) {
     return ch_run_journal_of(run)
-               ? ch_run_journal_state(run, status, run->session->agent->rt->journal->end)
+               ? run_journal_write_state(run, status, run->session->agent->rt->journal->end, false,
+                                         ending)
                : 0;
 }
 

@@ -157,8 +157,8 @@ uint64_t ch_run_journal_state(chela_run *run, enum ch_replay_status status, enum
 void ch_run_journal_unstored(chela_run *run);
 /* STATE during tool calls, between two steps of the machine. */
 void ch_run_journal_acting(chela_run *run, enum ch_sync sync);
-/* STATE at the end, before RUN_END */
-uint64_t ch_run_journal_end(chela_run *run, enum ch_replay_status status);
+/* STATE at the end, before RUN_END. ending: its sentence, "": none. */
+uint64_t ch_run_journal_end(chela_run *run, enum ch_replay_status status, const char *ending);
 /* COMPACTION: the transcript in memory replaces the stored one. */
 struct ch_run_journal_rewrite {
     const char *strategy;

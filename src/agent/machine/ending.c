@@ -18,6 +18,10 @@ static const struct ending_words ending_empty = {
     "There was no answer. Please write again, perhaps in other words.",
     "没有得到回答。请换个说法再发一次。"};
 
+static const struct ending_words ending_rejected = {
+    "The model service did not accept this request. The gateway's log has the reason.",
+    "模型服务没有接受这个请求，原因见网关的日志。"};
+
 static const struct {
     struct ending_words anywhere;
     struct ending_words chat; /* NULL: the same */
@@ -88,6 +92,26 @@ const char *ch_ending_say(enum ch_reason reason, bool empty, enum ch_ending_face
     if ((size_t)reason < CH_LEN(endings) && !said)
         said = ending_pick(&endings[reason].anywhere, language);
     return said ? said : "";
+}
+
+const char *ch_ending_rejected(enum chela_language language) {
+    return ending_pick(&ending_rejected, language);
+}
+
+void ch_ending_write_all(struct ch_jw *w) {
+    ch_jw_begin(w, '{');
+    for (size_t i = 0; i < CH_LEN(endings); i++) {
+        enum ch_reason reason = (enum ch_reason)i;
+        const char *en = ch_ending_say(reason, true, CH_ENDING_ANYWHERE, CHELA_LANGUAGE_EN);
+        if (!*en)
+            continue;
+        ch_jw_kbegin(w, ch_reason_name(reason), '{');
+        ch_jw_kcstr(w, "en", en);
+        ch_jw_kcstr(w, "zh",
+                    ch_ending_say(reason, true, CH_ENDING_ANYWHERE, CHELA_LANGUAGE_ZH));
+        ch_jw_end(w, '}');
+    }
+    ch_jw_end(w, '}');
 }
 
 enum chela_language ch_ending_language(struct ch_sv text) {

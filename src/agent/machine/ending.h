@@ -6,6 +6,7 @@
 #ifndef CH_AGENT_ENDING_H
 #define CH_AGENT_ENDING_H
 #include "agent/machine/run.h"
+#include "json/writer.h"
 
 enum ch_ending_face {
     CH_ENDING_ANYWHERE,
@@ -16,6 +17,13 @@ enum ch_ending_face {
  * completed without an answer. language AUTO: English. */
 const char *ch_ending_say(enum ch_reason reason, bool empty, enum ch_ending_face face,
                           enum chela_language language);
+
+/* The sentence for a program whose request the model's service refused as wrong. */
+const char *ch_ending_rejected(enum chela_language language);
+
+/* {REASON:{"en":SENTENCE,"zh":SENTENCE}}, for a face that chooses the language itself. The
+ * sentence of task_completed is the one of a run without an answer. */
+void ch_ending_write_all(struct ch_jw *w);
 
 /* The language that a person wrote: ZH if the text has Chinese characters, else EN. */
 enum chela_language ch_ending_language(struct ch_sv text);

@@ -4,6 +4,8 @@
  * event carries. Fields that an event type does not have are left out. */
 #include "agent/machine/event.h"
 
+#include "agent/machine/run.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "json/writer.h"
 
@@ -286,4 +288,15 @@ char *chela_event_json(const struct chela_event *ev) {
         writers[ev->child.event->type](&w, ev->child.event);
     ch_jw_end(&w, '}');
     return ch_buf_take(&out);
+}
+
+/* --- the log ----------------------------------------------------------------------------- */
+
+void ch_event_log_end(const char *session, const struct chela_event *ev) {
+    if (ev->type != CHELA_EV_RUN_END || ch_reason_answers((enum ch_reason)ev->end.reason) ||
+        ev->end.status == CHELA_STATUS_PAUSED || ev->end.status == CHELA_STATUS_CANCELLED)
+        return;
+    ch_log(CH_LOG_WARN, "run", "session %s, run %s: %s%s%.*s", session, ev->run,
+           chela_reason_name(ev->end.reason), ev->end.error.n ? ": " : "",
+           (int)ev->end.error.n, ev->end.error.n ? ev->end.error.p : "");
 }

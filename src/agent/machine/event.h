@@ -22,4 +22,8 @@ static inline struct ch_sv ch_unstr(struct chela_str s) {
     return ch_sv(s.p, s.n);
 }
 
+/* RUN_END of a session's run: people are told in a sentence (ending.h), and the log has the
+ * reason and the error, which may be a service's own words. Other ends are not logged. */
+void ch_event_log_end(const char *session, const struct chela_event *ev);
+
 #endif

@@ -164,6 +164,15 @@ static size_t first_unmailed(const chela_run *run) {
     return first_message(run);
 }
 
+/* The words of the last of the lines that a companion hears: "[10:02 om_3] Ann: words". */
+static struct ch_sv last_line(struct ch_sv lines) {
+    size_t from = 0;
+    for (size_t i = 1; i < lines.n; i++)
+        if (lines.p[i - 1] == '\n' && lines.p[i] == '[')
+            from = i;
+    return ch_sv(lines.p + from, lines.n - from);
+}
+
 /* What the person said last; the line of a message in a chat begins with its id and its sender. */
 static struct ch_sv last_words(const chela_run *run) {
     const struct ch_transcript *t = &run->session->transcript;
@@ -173,7 +182,11 @@ static struct ch_sv last_words(const chela_run *run) {
             struct ch_sv text = m->blocks[b - 1].text;
             if (m->blocks[b - 1].type != CH_BLOCK_TEXT)
                 continue;
-            if (ch_sv_starts(text, "[message_id: "))
+            bool lines = run->session->channel->name && ch_sv_starts(text, "[") &&
+                         ch_features_end_by_actions(run);
+            if (lines)
+                text = last_line(text);
+            if (lines || ch_sv_starts(text, "[message_id: "))
                 ch_sv_split(&text, ']');
             const char *name_end = run->session->channel->name ? memchr(text.p, ':', text.n) : NULL;
             return name_end ? ch_sv(name_end, (size_t)(text.p + text.n - name_end)) : text;
@@ -183,13 +196,14 @@ static struct ch_sv last_words(const chela_run *run) {
 }
 
 static const char *ending_of(const chela_run *run) {
+    bool silent = run->control->silent && run->m.reason == CH_REASON_COMPLETED;
     const struct chela_channel *channel = run->session->channel;
     enum chela_language language = (enum chela_language)channel->language;
     if (language == CHELA_LANGUAGE_AUTO)
         language = runtime(run)->language;
     if (language == CHELA_LANGUAGE_AUTO)
         language = ch_ending_language(last_words(run));
-    return ch_ending_say(run->m.reason, run->m.warn_empty,
+    return ch_ending_say(run->m.reason, run->m.warn_empty && !silent,
                          channel->name ? CH_ENDING_CHAT : CH_ENDING_ANYWHERE, language);
 }
 
@@ -292,7 +306,7 @@ static void store_end(chela_run *run, enum ch_replay_status status) {
      * unfinished. */
     bool idle = ch_run_origin_compacts(run) && !ch_run_did(run, CH_RUN_REWROTE);
     bool traceless = ch_run_origin_input(run) || idle;
-    run->control->end_seq = traceless ? 0 : ch_run_journal_end(run, status);
+    run->control->end_seq = traceless ? 0 : ch_run_journal_end(run, status, ending_of(run));
     run->m.seq--;
     if (!run->control->end_seq)
         come_to_rest(run);
@@ -341,10 +355,6 @@ static bool drop_if_asked(chela_run *run) {
 static void driver_finish(chela_run *run) {
     ch_timer_stop(run->loop, &run->control->deadline); /* the store may take longer */
     ch_run_outcome_limit(run);
-    if (run->m.warn_empty)
-        ch_emit_warning(run, "the model gave no answer");
-    if (run->dead)
-        return;
     size_t unread = empty_queue(run, &run->steering) + empty_queue(run, &run->follow_ups);
     if (unread)
         ch_emit_warning(run, "%zu queued message%s not delivered: the run ended first", unread,

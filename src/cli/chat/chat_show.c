@@ -388,7 +388,7 @@ static void chat_show_on_end(struct ch_chat *c, const struct chela_event *ev) {
     ch_chat_clear(c);
     chat_show_condensed(c);
     if (ev->end.status == CHELA_STATUS_CANCELLED)
-        ch_console_note(c->console, "cancelled");
+        ch_console_note(c->console, "%.*s", STR(ev->end.ending));
     else
         ch_text_outcome(c->console, ev);
 }

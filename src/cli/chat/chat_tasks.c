@@ -40,8 +40,10 @@ static void task_ended(struct ch_chat *c, const struct chela_event *ev, const ch
         return;
     task_count(c, true);
     ch_console_note(c->console, "the agent %s in the background: %s%s%.*s", agent,
-                    chela_status_name(ev->end.status), ev->end.error.n ? ": " : "",
-                    (int)ev->end.error.n, ev->end.error.n ? ev->end.error.p : "");
+                    chela_status_name(ev->end.status), ev->end.ending.n ? ": " : "",
+                    (int)ev->end.ending.n, ev->end.ending.n ? ev->end.ending.p : "");
+    if (ev->end.error.n)
+        ch_console_note(c->console, "%.*s", (int)ev->end.error.n, ev->end.error.p);
     ch_chat_notify(c, "a task has ended");
 }
 

@@ -359,7 +359,8 @@ static int chat_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc
                                     .replay = t.flags.replay,
                                     .uses = t.flags.no_session ? CH_USES_MODEL | CH_USES_TOOLS
                                                                : CH_USES_RUN,
-                                    .model = t.flags.model};
+                                    .model = t.flags.model,
+                                    .local = true};
         t.text = (struct ch_text){.console = &t.console, .fresh = true};
         int tty = chat_open_terminal(&t.console);
         int rc = ch_setup_config(&t.setup, &err);

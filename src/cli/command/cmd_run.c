@@ -444,6 +444,10 @@ static int run_choose_session(struct run *r, chela_store *store, struct chela_er
     return ch_memo_latest(store, NULL, &r->key, err);
 }
 
+static void tell_last_end(const struct chela_event *ev, void *user) {
+    ch_text_outcome(user, ev);
+}
+
 /* Nothing is unfinished: print the last answer again, or the event that contained it. */
 static int show_last(struct run *r, chela_session *session, chela_store *store,
                      struct chela_error *err) {
@@ -458,9 +462,10 @@ static int show_last(struct run *r, chela_session *session, chela_store *store,
     ch_console_note(&r->console, "session %s has nothing to resume; its last answer was:", r->key);
     ch_console_answer(&r->console, text, strlen(text));
     ch_console_answer_end(&r->console);
+    int rc = store ? ch_last_end_tell(store, r->key, text, tell_last_end, &r->console, err) : 0;
     chela_free(text);
     r->ended = true;
-    return CHELA_OK;
+    return rc < 0 ? rc : CHELA_OK;
 }
 
 /* A run that is refused because the session is parked can continue in two ways. */
@@ -773,6 +778,7 @@ static int run_perform(struct run *r, const struct ch_env *env, struct chela_err
                                      (r->flags.no_session ? 0 : CH_USES_STORE),
                              .model = r->flags.model,
                              .signals = r->signals,
+                             .local = true,
                              .nobody = !ch_asker_there(&r->asker) && !r->flags.background};
     chela_agent *agent = NULL;
     int rc = run_read_texts(r, &texts, err);

@@ -8,7 +8,7 @@
 
 struct last_end {
     struct chela_event event;
-    char *run, *error; /* owned */
+    char *run, *error, *ending; /* owned */
     bool found;
 };
 
@@ -34,8 +34,10 @@ static void last_end_read(struct last_end *l, const struct chela_store_record *r
     char *cost = chela_json_get(r->data, r->n, "/cost", NULL);
     chela_free(l->run);
     chela_free(l->error);
+    chela_free(l->ending);
     l->run = chela_json_get(r->data, r->n, "/run", NULL);
     l->error = chela_json_get(r->data, r->n, "/error", NULL);
+    l->ending = chela_json_get(r->data, r->n, "/ending", NULL);
     *ev = (struct chela_event){.type = CHELA_EV_RUN_END, .ts = r->ts};
     ev->run = l->run ? l->run : "";
     ev->seq = (uint64_t)last_end_number(r, "/seq"); /* number of the event after this one */
@@ -46,6 +48,8 @@ static void last_end_read(struct last_end *l, const struct chela_store_record *r
                                                         CHELA_STATUS_ERROR);
     if (l->error)
         ev->end.error = (struct chela_str){l->error, strlen(l->error)};
+    if (l->ending)
+        ev->end.ending = (struct chela_str){l->ending, strlen(l->ending)};
     ev->end.turns = (unsigned)(last_end_number(r, "/turns") + last_end_number(r, "/below/turns"));
     ev->end.tool_calls =
         (unsigned)(last_end_number(r, "/tool_calls") + last_end_number(r, "/below/tool_calls"));
@@ -80,5 +84,6 @@ int ch_last_end_tell(chela_store *store, const char *key, const char *text,
     }
     chela_free(l.run);
     chela_free(l.error);
+    chela_free(l.ending);
     return rc < 0 ? rc : l.found;
 }

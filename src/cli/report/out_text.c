@@ -396,7 +396,7 @@ static void stopped(struct ch_console *c, const struct chela_event *end) {
 
 static void out_text_done(struct ch_console *c, const struct chela_event *end) {
     if (end->end.reason == CHELA_REASON_LENGTH)
-        ch_console_note(c, "the answer was cut at the output limit (--max-output-tokens)");
+        ch_console_note(c, "stopped: length (--max-output-tokens sets the limit)");
     char cost[40] = "cost unknown";
     if (end->end.usage.cost_usd >= 0)
         snprintf(cost, sizeof(cost), "$%.4f", end->end.usage.cost_usd);
@@ -414,23 +414,23 @@ static void out_text_declined(struct ch_console *c, const struct chela_event *en
         ch_console_error(c, "clarification: the answer is a question back");
     else if (end->end.error.n)
         ch_console_error(c, "refused: the service blocked the request: %.*s", STR(end->end.error));
-    else
-        ch_console_error(c, "refused: the model declined to answer");
 }
 
+/* The sentence comes first. The lines below are for who runs the program: the option that
+ * helps, and the service's own words, for which a terminal has no other log. */
 void ch_text_outcome(struct ch_console *c, const struct chela_event *end) {
     enum chela_status status = end->end.status;
+    if (end->end.ending.n)
+        ch_console_error(c, "%.*s", STR(end->end.ending));
     if (status == CHELA_STATUS_DONE)
         out_text_done(c, end);
     else if (status == CHELA_STATUS_DECLINED)
         out_text_declined(c, end);
     else if (status == CHELA_STATUS_STOPPED)
         stopped(c, end);
-    else if (status == CHELA_STATUS_CANCELLED)
-        ch_console_error(c, "cancelled");
-    else if (end->end.error.n > 0)
+    else if (status != CHELA_STATUS_CANCELLED && end->end.error.n > 0)
         ch_console_error(c, "%.*s", STR(end->end.error));
-    else
+    else if (!end->end.ending.n)
         ch_console_error(c, "%s: %s", chela_status_name(status),
                          chela_reason_name(end->end.reason));
 }

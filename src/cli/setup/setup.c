@@ -249,14 +249,18 @@ static void flush_telemetry(const struct ch_setup *s) {
     }
 }
 
+static enum chela_language setup_language(const struct ch_setup *s) {
+    enum chela_language set = s->config ? chela_config_language(s->config) : CHELA_LANGUAGE_AUTO;
+    return set == CHELA_LANGUAGE_AUTO && s->local ? s->env->language : set;
+}
+
 int ch_setup_runtime(struct ch_setup *s, struct chela_error *err) {
     struct chela_runtime_opts opts =
         CHELA_RUNTIME_OPTS(.log = s->log ? s->log : on_log, .trace = s->env->trace,
                            .ca_file = s->ca_file, .user = s->console, .record = s->record,
                            .replay = s->replay, .uv_loop = s->uv_loop,
                            .module_path = getenv("CHELA_MODULE_PATH"),
-                           .language = s->config ? chela_config_language(s->config)
-                                                 : CHELA_LANGUAGE_AUTO);
+                           .language = setup_language(s));
     if (s->ca_file && access(s->ca_file, R_OK) < 0)
         return ch_problem(err, CHELA_EINVAL, "--ca-file %s: %s", s->ca_file, strerror(errno));
     int rc = chela_runtime_new(&opts, &s->rt, err);

@@ -101,6 +101,8 @@ struct ch_setup {
     unsigned uses;     /* enum ch_setup_uses; 0: CH_USES_ALL; set by the caller */
     bool background;   /* agents may be called in the background; set by the caller */
     const char *model; /* model of the command line; borrowed, may be NULL; set by the caller */
+    bool local;        /* people are at this terminal: their locale decides if the file does not;
+                        * set by the caller */
     bool strict;       /* every unknown key of the file is an error; set by the caller */
     bool complete;     /* a channel's value that is left open is an error; set by the caller */
     bool no_demo;      /* do not run on the offline demo model unless it is named */

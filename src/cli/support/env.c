@@ -18,6 +18,9 @@ const struct ch_env_help ch_env_help[] = {
               "empty: no pager."},
     {"VISUAL, EDITOR", "Editor of Ctrl-G in chela chat, the first that is set; default: vi."},
     {"SHELL", "Shell of !COMMAND in chela chat; default: /bin/sh."},
+    {"LC_ALL, LC_MESSAGES, LANG", "The first that is set is the language in which run and chat say "
+                                  "how a run ended, with `language: auto`: zh is Chinese, C the "
+                                  "language of the message, others are English."},
     {"NO_COLOR", "If set, no colors are used, as with --no-color."},
     {"TERM", "\"dumb\" turns colors and the status line off."},
     {NULL, NULL},
@@ -26,6 +29,18 @@ const struct ch_env_help ch_env_help[] = {
 static const char *env_get(const char *name) {
     const char *value = getenv(name);
     return value && *value ? value : NULL;
+}
+
+/* "zh_CN.UTF-8" is Chinese; "C.UTF-8" and "POSIX" name no language. */
+static enum chela_language get_language(void) {
+    static const char *const names[] = {"LC_ALL", "LC_MESSAGES", "LANG"};
+    const char *locale = NULL;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !locale; i++)
+        locale = env_get(names[i]);
+    size_t n = locale ? strcspn(locale, "_-.@") : 0;
+    if (n == 0 || (n == 1 && *locale == 'C') || (n == 5 && memcmp(locale, "POSIX", n) == 0))
+        return CHELA_LANGUAGE_AUTO;
+    return n == 2 && memcmp(locale, "zh", n) == 0 ? CHELA_LANGUAGE_ZH : CHELA_LANGUAGE_EN;
 }
 
 static const char *get_pager(void) {
@@ -48,6 +63,7 @@ struct ch_env ch_env_read(void) {
         .pager = get_pager(),
         .editor = env_get("VISUAL") ? env_get("VISUAL") : env_get("EDITOR"),
         .shell = shell && *shell == '/' ? shell : NULL,
+        .language = get_language(),
         .no_color = env_get("NO_COLOR") != NULL,
         .dumb = !term || strcmp(term, "dumb") == 0,
     };

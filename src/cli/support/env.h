@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "chela/choice.h"
+
 struct ch_cmd;
 
 struct ch_env {
@@ -17,6 +19,7 @@ struct ch_env {
     const char *pager;       /* PAGER as a command, less when unset; NULL: no pager */
     const char *editor;      /* VISUAL or EDITOR as a command, NULL when unset */
     const char *shell;       /* SHELL, NULL when unset or not absolute */
+    enum chela_language language; /* of LC_ALL, LC_MESSAGES or LANG; AUTO: they name none */
     bool no_color;           /* NO_COLOR is set to anything but "" */
     bool dumb;               /* TERM is unset or "dumb" */
 };

@@ -283,7 +283,7 @@ static void end_failed(struct anthropic_message *m, const struct chela_event *ev
     struct ch_jw w = begin_event(&out, "error");
     ch_jw_kbegin(&w, "error", '{');
     ch_jw_kcstr(&w, "type", ch_request_error_type(m->r.request, f.status));
-    ch_jw_kstr(&w, "message", ch_sv(ev->end.error.p, ev->end.error.n));
+    ch_jw_kcstr(&w, "message", ch_completion_message(&m->r, ev));
     ch_jw_end(&w, '}');
     end_event(m, &w, "error");
     ch_request_end_stream(m->r.request);

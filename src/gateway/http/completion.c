@@ -10,6 +10,8 @@
 #include <stdio.h>
 
 #include "agent/handle/run.h"
+#include "agent/machine/ending.h"
+#include "agent/machine/event.h"
 #include "agent/run/think.h"
 #include "base/chars.h"
 #include "base/error.h"
@@ -69,6 +71,15 @@ struct ch_completion_failure ch_completion_failure_of(const struct ch_completion
     return (struct ch_completion_failure){502, reason, 0};
 }
 
+const char *ch_completion_message(const struct ch_completion *r, const struct chela_event *end) {
+    struct ch_sv ending = ch_unstr(end->end.ending);
+    bool rejected = strcmp(ch_completion_failure_of(r, end).code, "invalid_request") == 0 &&
+                    end->end.reason == CHELA_REASON_MODEL_ERROR;
+    return rejected ? ch_ending_rejected(ch_ending_language(ending))
+           : ending.n ? ending.p
+                      : chela_reason_name(end->end.reason);
+}
+
 static void completion_fail(struct ch_completion *r, const struct chela_event *ev) {
     struct ch_completion_failure f = ch_completion_failure_of(r, ev);
     char seconds[24];
@@ -78,7 +89,7 @@ static void completion_fail(struct ch_completion *r, const struct chela_event *e
     /* The vendors' clients repeat a request that failed, unless told otherwise. */
     if (r->acted || ev->end.reason == CHELA_REASON_CANCELLED)
         ch_request_add_header(r->request, "X-Should-Retry", "false");
-    ch_request_fail(r->request, f.status, f.code, "%.*s", (int)ev->end.error.n, ev->end.error.p);
+    ch_request_fail(r->request, f.status, f.code, "%s", ch_completion_message(r, ev));
 }
 
 /* --- reasoning */

@@ -79,6 +79,8 @@ bool ch_completion_failed(const struct chela_event *end);
  * that the model service rejects, keep their status; others are 502. */
 struct ch_completion_failure ch_completion_failure_of(const struct ch_completion *r,
                                                       const struct chela_event *end);
+/* The text of the error: the sentence of ending.h. The service's own words are in the log. */
+const char *ch_completion_message(const struct ch_completion *r, const struct chela_event *end);
 /* True if the client can post the block's own signature or encrypted form back without its
  * author: the reader attributes it to the right model. Otherwise the block must be sealed. */
 bool ch_completion_plain(const struct ch_completion *r, const struct ch_block *b);

@@ -4,9 +4,12 @@
  * token to load: they hold no data. The page asks the user for the token and gets everything
  * that it shows from the other routes. Its content security policy allows scripts and styles
  * of this gateway only, which serves no other ones, and connections to this gateway only.
+ * console/endings.js is written from the catalogue of ending.h, so that the page says the same
+ * sentences as the other faces, in its own language.
  * The paths below are relative to the directory that make runs in. */
 #include "gateway/http/console.h"
 
+#include "agent/machine/ending.h"
 #include "gateway/request/request.h"
 
 #define SCRIPT(X, name) X(name, #name ".js", "text/javascript; charset=utf-8")
@@ -56,24 +59,40 @@ static const char policy[] =
     "script-src 'self'; style-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
-static void console_respond(struct ch_request *req, const struct console_file *f) {
+static void console_respond(struct ch_request *req, const char *type, struct ch_sv body) {
     ch_request_add_header(req, "Content-Security-Policy", policy);
     ch_request_add_header(req, "X-Frame-Options", "DENY");
     ch_request_add_header(req, "Referrer-Policy", "no-referrer");
     ch_request_add_header(req, "Cross-Origin-Opener-Policy", "same-origin");
     ch_request_add_header(req, "Cross-Origin-Resource-Policy", "same-origin");
-    ch_request_respond(req, 200, f->type, ch_sv(f->from, (size_t)(f->to - f->from)));
+    ch_request_respond(req, 200, type, body);
+}
+
+static void console_respond_file(struct ch_request *req, const struct console_file *f) {
+    console_respond(req, f->type, ch_sv(f->from, (size_t)(f->to - f->from)));
+}
+
+static void console_respond_endings(struct ch_request *req) {
+    CH_BUF_AUTO out = {0};
+    struct ch_jw w = ch_jw(&out);
+    ch_buf_add_str(&out, "export const endings = ");
+    ch_ending_write_all(&w);
+    ch_buf_add_str(&out, ";\n");
+    console_respond(req, "text/javascript; charset=utf-8", ch_buf_sv(&out));
 }
 
 void ch_console(struct ch_request *req) {
-    console_respond(req, &files[0]);
+    console_respond_file(req, &files[0]);
 }
 
 void ch_console_file(struct ch_request *req) {
     for (size_t i = 1; i < CH_LEN(files); i++)
         if (ch_sv_is(req->param, files[i].name)) {
-            console_respond(req, &files[i]);
+            console_respond_file(req, &files[i]);
             return;
         }
-    ch_request_fail(req, 404, NULL, "the console has no file '%.*s'", CH_SV_FMT(req->param));
+    if (ch_sv_is(req->param, "endings.js"))
+        console_respond_endings(req);
+    else
+        ch_request_fail(req, 404, NULL, "the console has no file '%.*s'", CH_SV_FMT(req->param));
 }

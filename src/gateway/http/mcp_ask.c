@@ -96,11 +96,7 @@ static void asking_on_event(struct ch_lane_watcher *w, const struct chela_event 
     }
     if (ev->type != CHELA_EV_RUN_END)
         return;
-    if (ch_mcp_ask_failed(ev))
-        chela_mcp_result_error(a->call, "%.*s", (int)ev->end.error.n, ev->end.error.p);
-    else
-        ch_mcp_ask_outcome(a->call, a->id, ev->end.status, ev->end.reason,
-                           ch_sv(ev->end.text.p, ev->end.text.n));
+    ch_mcp_ask_result(a->call, a->id, ev);
     asking_finish(a);
 }
 
@@ -354,11 +350,7 @@ static void task_set_result(chela_mcp_call *call, struct ch_mcp_task *task,
         chela_mcp_result_error(call, "the task was cancelled");
         return;
     }
-    if (ch_mcp_ask_failed(ev))
-        chela_mcp_result_error(call, "%.*s", (int)ev->end.error.n, ev->end.error.p);
-    else
-        ch_mcp_ask_outcome(call, task->id, ev->end.status, ev->end.reason,
-                           ch_sv(ev->end.text.p, ev->end.text.n));
+    ch_mcp_ask_result(call, task->id, ev);
 }
 
 /* Runs on a separate thread. */

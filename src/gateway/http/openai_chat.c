@@ -291,7 +291,7 @@ static void openai_chat_end_failed(struct openai_chat *c, const struct chela_eve
     struct ch_jw w = ch_jw(&out);
     ch_jw_begin(&w, '{');
     ch_jw_kbegin(&w, "error", '{');
-    ch_jw_kstr(&w, "message", ch_sv(ev->end.error.p, ev->end.error.n));
+    ch_jw_kcstr(&w, "message", ch_completion_message(&c->r, ev));
     ch_jw_kcstr(&w, "type", ch_request_error_type(c->r.request, f.status));
     ch_jw_kcstr(&w, "param", NULL);
     ch_jw_kcstr(&w, "code", f.code);

@@ -59,7 +59,7 @@ static void write_error(const struct openai_response *r, struct ch_jw *w,
                         const struct chela_event *end) {
     ch_jw_kbegin(w, "error", '{');
     ch_jw_kcstr(w, "code", ch_completion_failure_of(&r->r, end).code);
-    ch_jw_kstr(w, "message", ch_sv(end->end.error.p, end->end.error.n));
+    ch_jw_kcstr(w, "message", ch_completion_message(&r->r, end));
     ch_jw_end(w, '}');
 }
 

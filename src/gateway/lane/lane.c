@@ -49,16 +49,6 @@ static void count_event(struct ch_counters *c, const struct chela_event *ev) {
     }
 }
 
-/* The person is told in a sentence; the log has the service's own words. */
-static void log_end(const struct ch_lane *l, const struct chela_event *ev) {
-    if (ev->type != CHELA_EV_RUN_END || ch_reason_answers((enum ch_reason)ev->end.reason) ||
-        ev->end.status == CHELA_STATUS_PAUSED || ev->end.status == CHELA_STATUS_CANCELLED)
-        return;
-    ch_log(CH_LOG_WARN, "run", "session %s, run %s: %s%s%.*s", l->session->key, ev->run,
-           chela_reason_name(ev->end.reason), ev->end.error.n ? ": " : "",
-           (int)ev->end.error.n, ev->end.error.n ? ev->end.error.p : "");
-}
-
 /* The lane becomes the last one of the gateway's lanes. */
 static void lane_set_idle(struct ch_lane *l) {
     l->running = false;
@@ -147,7 +137,7 @@ static void lane_on_event(const struct chela_event *ev, void *user) {
     struct ch_lane *l = user;
     struct ch_link *k = l->watchers.head.next, *next;
     count_event(&l->gw->counters, ev);
-    log_end(l, ev);
+    ch_event_log_end(l->session->key, ev);
     ch_health_state_observe(l->gw->health_state, ev);
     const struct ch_lane_event *text = l->stored ? record_event(l, ev) : NULL;
     if (ev->type == CHELA_EV_RUN_START) {

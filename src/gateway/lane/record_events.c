@@ -413,6 +413,7 @@ static void end_run(struct record_reading *r, enum chela_status status) {
     ev->end.text = copy_text(r, ch_buf_sv(&s->answer));
     ev->end.citations = copy_text(r, ch_buf_sv(&s->citations));
     ev->end.error = copy_text(r, ch_json_get_str(r->v, "error"));
+    ev->end.ending = copy_text(r, ch_json_get_str(r->v, "ending"));
     ev->end.turns = (unsigned)(number_of(r->v, "turns") + number_of(below, "turns"));
     ev->end.tool_calls =
         (unsigned)(number_of(r->v, "tool_calls") + number_of(below, "tool_calls"));

@@ -44,6 +44,26 @@ static void test_text_has_the_id_of_its_message(void **state) {
           "\"hm\"},\"messageId\":\"r-2-thought\"}\n");
 }
 
+static void test_an_ending_is_a_message(void **state) {
+    (void)state;
+    struct ch_acp_shown shown = {.cwd = "/w"};
+    struct chela_event end = {.type = CHELA_EV_RUN_END,
+                              .run = "r",
+                              .end = {.status = CHELA_STATUS_STOPPED, .ending = STR("Enough.")}};
+    shows(&shown, &end,
+          "{\"sessionUpdate\":\"agent_message_chunk\",\"content\":{\"type\":\"text\",\"text\":"
+          "\"Enough.\"},\"messageId\":\"r-end\"}\n");
+    end.end.text = (struct chela_str)STR("So far");
+    shows(&shown, &end,
+          "{\"sessionUpdate\":\"agent_message_chunk\",\"content\":{\"type\":\"text\",\"text\":"
+          "\"\\n\\nEnough.\"},\"messageId\":\"r-end\"}\n");
+    end.end.status = CHELA_STATUS_CANCELLED;
+    shows(&shown, &end, "");
+    end.end.status = CHELA_STATUS_DONE;
+    end.end.ending = (struct chela_str)STR("");
+    shows(&shown, &end, "");
+}
+
 static void test_calls(void **state) {
     (void)state;
     struct ch_acp_shown shown = {.cwd = "/w"};
@@ -218,6 +238,7 @@ static void test_stored_messages(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text_has_the_id_of_its_message),
+        cmocka_unit_test(test_an_ending_is_a_message),
         cmocka_unit_test(test_calls),
         cmocka_unit_test(test_old_text_of_a_write),
         cmocka_unit_test(test_output_of_a_running_call_keeps_its_end),

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "agent/machine/ending.h"
+#include "json/json.h"
 
 static const enum ch_reason reasons[] = {
 #define REASON(name, status) CH_REASON_##name,
@@ -61,6 +62,28 @@ static void test_commands_are_of_a_chat(void **state) {
     }
 }
 
+/* A face that chooses the language has the same sentences. */
+static void test_all_sentences_are_written(void **state) {
+    (void)state;
+    CH_ARENA_AUTO arena = {0};
+    CH_BUF_AUTO out = {0};
+    struct ch_jw w = ch_jw(&out);
+    const struct ch_json *v = NULL;
+    ch_ending_write_all(&w);
+    assert_int_equal(ch_json_parse(&arena, ch_buf_sv(&out), CH_JSON_STRICT, &v, NULL, NULL), 0);
+    for (size_t i = 0; i < CH_LEN(reasons); i++) {
+        const struct ch_json *both = ch_json_get(v, ch_reason_name(reasons[i]));
+        const char *en = ch_ending_say(reasons[i], true, CH_ENDING_ANYWHERE, CHELA_LANGUAGE_EN),
+                   *zh = ch_ending_say(reasons[i], true, CH_ENDING_ANYWHERE, CHELA_LANGUAGE_ZH);
+        assert_int_equal(both != NULL, *en != '\0');
+        assert_true(ch_sv_is(ch_json_get_str(both, "en"), en));
+        assert_true(ch_sv_is(ch_json_get_str(both, "zh"), zh));
+    }
+    assert_int_equal(ch_ending_language(ch_sv_str(ch_ending_rejected(CHELA_LANGUAGE_ZH))),
+                     CHELA_LANGUAGE_ZH);
+    assert_non_null(strstr(ch_ending_rejected(CHELA_LANGUAGE_AUTO), "did not accept"));
+}
+
 static void test_language_of_words(void **state) {
     static const struct {
         const char *words;
@@ -82,6 +105,7 @@ int main(void) {
         cmocka_unit_test(test_every_reason_has_a_sentence),
         cmocka_unit_test(test_an_empty_answer_has_a_sentence),
         cmocka_unit_test(test_commands_are_of_a_chat),
+        cmocka_unit_test(test_all_sentences_are_written),
         cmocka_unit_test(test_language_of_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

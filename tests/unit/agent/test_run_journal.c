@@ -198,7 +198,7 @@ static void test_without_a_journal(void **state) {
     stage_start(&st, "go");
     assert_null(ch_run_journal_of(st.run));
     assert_int_equal(ch_run_journal_state(st.run, CH_REPLAY_RUNNING, CH_SYNC_DISK), 0);
-    assert_int_equal(ch_run_journal_end(st.run, CH_REPLAY_IDLE), 0);
+    assert_int_equal(ch_run_journal_end(st.run, CH_REPLAY_IDLE, ""), 0);
     assert_int_equal(ch_run_journal_lease(st.run), CH_LEASE_HELD);
     stage_finish(&st);
     assert_string_equal(stage_verdict(&st), "done/task_completed");

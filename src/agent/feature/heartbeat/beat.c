@@ -542,12 +542,12 @@ static bool beat_on_results(chela_run *run, struct ch_input *in) {
 }
 
 /* A companion speaks through actions, so the answer is not sent. A person who addressed the
- * companion and got no reply is told the reason. */
+ * companion and got no reply is told how the turn ended; a turn that nobody asked for fails
+ * without a word in the chat. */
 static bool beat_on_end(chela_run *run, struct chela_event *end) {
     const struct beat *k = beat_of(run);
     end->end.silent |= !k->spoke && run->m.reason == CH_REASON_COMPLETED;
-    return !k->unasked && !k->spoke && *ch_run_error(run) &&
-           run->m.reason != CH_REASON_MAX_TURNS; /* silent until the last beat */
+    return !k->unasked && !k->spoke && run->m.reason != CH_REASON_COMPLETED && end->end.ending.n;
 }
 
 /* --- life ---------------------------------------------------------------------------- */

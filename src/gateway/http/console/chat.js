@@ -9,7 +9,7 @@ import { argumentsNode, citationsNode, foldedText, headline, mediaNode, plain, r
 import { copyButton, iconButton, inOrder, make, notOften, visibly, visiblyIn } from "./dom.js";
 import { AnswerCard, ConsentCard, decidedAs } from "./human.js";
 import { Markdown } from "./markdown.js";
-import { bytes, count, dollars, say, sayReason, sayStatus, took } from "./words.js";
+import { bytes, count, dollars, say, sayEnding, sayReason, sayStatus, took } from "./words.js";
 
 const cutOff = "\n\n[interrupted]"; /* the end of a reply that was cancelled */
 const longMessage = 20000, longAnswer = 100000; /* characters that are shown at once */
@@ -245,7 +245,7 @@ export class Chat {
     if (!step || !this.planNode) return;
     this.plan(this.steps.map((s) => (s.step_id === Number(step) ? { ...s, status: failed ? "failed" : "done" } : s)));
   }
-  end({ run, status, reason, turns, tool_calls, usage, cost, error }) {
+  end({ run, status, reason, turns, tool_calls, usage, cost, ending }) {
     this.close();
     if (status === "paused") return;
     const parts = [sayStatus(status) + (reason && !["task_completed", "cancelled"].includes(reason) ? `: ${sayReason(reason)}` : "")];
@@ -255,7 +255,8 @@ export class Chat {
     if (typeof cost === "number") parts.push(dollars(cost));
     const cut = status === "cancelled" && !this.seq ? [...this.node.querySelectorAll(`[data-run="${CSS.escape(run)}"]`)].findLast((n) => n.matches(".assistant, .tool-box")) : null;
     if (cut?.matches(".assistant")) cut.after(make("p.notice.warn", {}, say("chat.cutoff")));
-    if (error && status !== "cancelled") this.notice(error, "bad");
+    const told = status === "cancelled" ? "" : sayEnding(reason, ending);
+    if (told) this.notice(told, status === "done" ? "warn" : "bad");
     const answer = () => [...this.node.querySelectorAll(`.assistant[data-run="${CSS.escape(run ?? "")}"]`)].map((n) => n.innerText).join("\n\n");
     const copy = copyButton(answer);
     copy?.classList.add("bare");
@@ -471,7 +472,7 @@ export class Chat {
     turn_end(e) { this.cite(e.citations); },
     run_end(e) {
       this.cite(e.citations);
-      this.end({ ...e, cost: e.usage?.cost_usd, error: e.error ?? e.message });
+      this.end({ ...e, cost: e.usage?.cost_usd });
       this.hooks.ended(e);
     },
   };

@@ -1,6 +1,8 @@
 /* words.js -- the texts of the page in English, numbers and times. words_zh.js has the texts
  * in Chinese, and is loaded for readers of Chinese only. */
 
+import { endings } from "./endings.js";
+
 const en = {
   "gate.label": "Access token",
   "gate.note": "The value of CHELA_TOKEN on the machine that runs chela. It is kept in this tab until you close or lock it.",
@@ -136,6 +138,13 @@ export function sayStatus(status) {
 /* Why a run ended. */
 export function sayReason(reason) {
   return words[`reason.${reason}`] ?? String(reason).replaceAll("_", " ");
+}
+
+/* What happened, if a run did not end with an answer, and what to do; "": the answer says it
+ * all. ending: the sentence of the run itself, in the language of the run. */
+export function sayEnding(reason, ending) {
+  const sentences = reason === "task_completed" && !ending ? null : endings[reason];
+  return sentences?.[current] ?? ending ?? "";
 }
 
 export const sayError = (status, message) => translateError(status, message);
