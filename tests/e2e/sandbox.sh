@@ -112,6 +112,21 @@ call 'cd repo && git commit -q --allow-empty -m x && git log -1 --format="%an <%
 check "git: a repository's own setting wins" grep -qxF 'Local <ada@work.example>' "$out"
 rm -rf "$space/repo" "$tmp/.gitconfig" "$tmp/more.gitconfig"
 
+# --- Git in a workspace whose repository is elsewhere
+(
+    git() { command git -c user.name=x -c user.email=x@x -c protocol.file.allow=always "$@" >/dev/null 2>&1; }
+    cd "$tmp" && git init main && cd main && echo one >file && git add file && git commit -m first &&
+        git worktree add -b second ../tree && cd .. && git init whole && cd whole && git submodule add "$tmp/main" part
+)
+for place in tree whole/part; do
+    echo two >>"$tmp/$place/file"
+    chela tools call exec --workspace "$tmp/$place" --args '{"command": "git status --short; git log --format=%s; echo x >\"$(git rev-parse --git-dir)/config\""}'
+    check "git in $place: what changed" grep -qx ' M file' "$out"
+    check "git in $place: the past" grep -qx first "$out"
+    check "git in $place: the repository is read-only" grep -q 'Read-only' "$out"
+done
+rm -rf "$tmp/main" "$tmp/tree" "$tmp/whole"
+
 # --- a name is not found at once; nothing is repeated
 chela doctor
 boxed=$(grep -cE '^ok +sandbox +namespaces' "$out")

@@ -24,6 +24,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "tool/process/git_identity.h"
+#include "tool/process/git_outside.h"
 #include "tool/process/held_text.h"
 #include "tool/process/path.h"
 #include "tool/process/unsearched.h"
@@ -154,7 +155,7 @@ static const char *const *files_of(struct ch_program *p) {
 
     while (p->opts.argv[n])
         n++;
-    const char **list = ch_arena_alloc(&p->arena, (2 * n + 2) * sizeof(*list));
+    const char **list = ch_arena_alloc(&p->arena, (2 * n + 3) * sizeof(*list));
     size_t out = 0;
     for (size_t i = 0; p->opts.trusted_argv && i < n; i++) {
         const char *word = p->opts.argv[i], *slash = strrchr(word, '/');
@@ -168,6 +169,9 @@ static const char *const *files_of(struct ch_program *p) {
     }
     if (p->opts.any_cwd)
         list[out++] = p->cwd;
+    const char *repository = ch_git_outside(&p->arena, p->opts.workspace);
+    if (repository)
+        list[out++] = repository;
     list[out] = NULL;
     return list;
 }

@@ -1,4 +1,5 @@
-/* test_git_identity.c -- the user's name and e-mail address, from the user's own files alone. */
+/* test_git_identity.c -- the user's name and e-mail address, from the user's own files alone,
+ * and the repository of a worktree or a submodule. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,6 +14,7 @@
 
 #include "support/textfile.h"
 #include "tool/process/git_identity.h"
+#include "tool/process/git_outside.h"
 
 static char home[64];
 
@@ -93,10 +95,78 @@ static void test_files(void **state) {
     unsetenv("XDG_CONFIG_HOME");
 }
 
+/* --- a repository elsewhere */
+
+static void shell(const char *command) {
+    if (system(command) != 0)
+        fail_msg("%s", command);
+}
+
+static void check_outside(const char *workspace, const char *want) {
+    CH_ARENA_AUTO arena = {0};
+    char path[200], full[200];
+
+    snprintf(path, sizeof(path), "%s/%s", home, workspace);
+    snprintf(full, sizeof(full), "%s/%s", home, want ? want : "");
+    const char *found = ch_git_outside(&arena, path);
+    if (want ? !found || strcmp(found, full) != 0 : found != NULL)
+        fail_msg("%s: %s", workspace, found ? found : "none");
+}
+
+#define REPOSITORY(dir) "mkdir -p " dir "/objects " dir "/refs && echo x >" dir "/HEAD\n"
+
+static void test_outside(void **state) {
+    (void)state;
+    shell("set -e\n" REPOSITORY("main/.git") REPOSITORY("main/.git/modules/m")
+          "mkdir -p main/.git/worktrees/w main/m main/sub w other\n"
+          "echo \"gitdir: $PWD/main/.git/worktrees/w\" >w/.git\n"
+          "echo \"$PWD/w/.git\" >main/.git/worktrees/w/gitdir\n"
+          "echo ../.. >main/.git/worktrees/w/commondir\n"
+          "echo 'gitdir: ../.git/modules/m' >main/m/.git\n"
+          "printf '[core]\\n\\tbare = false\\n\\tworktree = ../../../m\\n' "
+          ">main/.git/modules/m/config\n"
+          "cp w/.git other/.git\n");
+    check_outside("w", "main/.git");
+    check_outside("main/m", "main/.git/modules/m");
+    check_outside("main", NULL);     /* a directory .git */
+    check_outside("main/sub", NULL); /* none */
+    check_outside("other", NULL);    /* the repository names another one */
+    check_outside("absent", NULL);
+    shell("echo 'gitdir: ../main/.git/modules/m' >other/.git");
+    check_outside("other", NULL);
+    shell("rm other/.git && mkfifo other/.git");
+    check_outside("other", NULL);
+    shell("cd w && mv .git .git.bak && ln -s .git.bak .git && "
+          "echo '../../../../w/.git' >../main/.git/worktrees/w/gitdir");
+    check_outside("w", NULL); /* a link in place of the file */
+    shell("cd w && rm .git && mv .git.bak .git");
+    check_outside("w", "main/.git"); /* relative paths, as newer versions of Git write them */
+    shell("rm -r main/.git/refs");
+    check_outside("w", NULL); /* no repository */
+}
+
+/* What a command can write does not lead to a directory that it cannot read. */
+static void test_outside_made_up(void **state) {
+    (void)state;
+    shell("set -e\n" REPOSITORY("secret") "mkdir -p secret/worktrees/w/in secret/worktrees/v\n"
+          "cd secret/worktrees/w\n"
+          "echo 'gitdir: in' >.git; echo \"$PWD/.git\" >in/gitdir; echo ../../.. >in/commondir\n"
+          "echo \"gitdir: $PWD/../v\" >.git.v; echo \"$PWD/.git\" >../v/gitdir\n"
+          "echo / >../v/commondir\n");
+    check_outside("secret/worktrees/w", NULL);
+    shell("cd secret/worktrees/w && mv .git.v .git");
+    check_outside("secret/worktrees/w", NULL);
+    shell("cd secret/worktrees/w && printf '[core]\\nworktree = .\\n' >in/config && "
+          "mkdir in/objects in/refs && touch in/HEAD && rm in/gitdir && echo 'gitdir: in' >.git");
+    check_outside("secret/worktrees/w", NULL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_values, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_files, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_outside, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_outside_made_up, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
