@@ -16,7 +16,7 @@ writeFileSync(join(space, 'rules.yaml'), `
 rules:
   - { when: { after: none, user: "count" }, think: "Let the tool do it.", call: [{ tool: calculate, args: { expression: "6*7" } }, { tool: read, args: { file_path: nowhere.txt } }] }
   - { when: { after: none, user: "ask me" }, call: { tool: t_ask, args: { cmd: "echo \\u202egpj.x\\u200b" } } }
-  - { when: { after: none, user: "hidden command" }, call: { tool: exec, args: { command: "echo \\u202egpj.x\\u200b # \\u2066so" } } }
+  - { when: { after: none, user: "hidden command" }, call: { tool: exec, args: { command: "echo \\u202egpj.x\\u200b # \\u2066s\\u034fo\\u2800\\u180b" } } }
   - { when: { after: none, user: "hidden change" }, call: { tool: edit, args: { path: note.py, edits: [{ old_text: "a\\u202e", new_text: "b\\u200b" }] } } }
   - { when: { after: none, user: "hidden patch" }, call: { tool: write, args: { path: note.diff, content: "a\\u2069" } } }
   - { when: { after: none, user: "slowly" }, say: "one two three four five six seven eight nine ten eleven twelve", pace_ms: 400 }
@@ -535,7 +535,7 @@ if (page) {
     await other.context().close();
   });
   await check('console: hidden characters of a coloured command or change are shown', async () => {
-    for (const [words, want] of [['hidden command', ['U+202E', 'U+200B', 'U+2066']], ['hidden change', ['U+202E', 'U+200B']], ['hidden patch', ['U+2069']]]) {
+    for (const [words, want] of [['hidden command', ['U+202E', 'U+200B', 'U+2066', 'U+034F', 'U+2800', 'U+180B']], ['hidden change', ['U+202E', 'U+200B']], ['hidden patch', ['U+2069']]]) {
       const asks = words === 'hidden command';
       await page.click('#new');
       await tell(page, words);
