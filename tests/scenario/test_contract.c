@@ -361,6 +361,8 @@ static void expect_refusal(struct world *w, chela_run *run, int code) {
     assert_int_equal(err.code, code);
     assert_null(chela_models_json(w->rt, "ollama", &err));
     assert_int_equal(err.code, code);
+    assert_null(chela_models_update(w->rt, "ollama", 1, &err));
+    assert_int_equal(err.code, code);
     assert_null(chela_prompt_test(w->rt, &cases, &err));
     assert_int_equal(err.code, code);
     assert_null(chela_why(w->rt, NULL, "k", NULL, &err));

@@ -823,6 +823,13 @@ static void do_models_json(struct sweep *cx) {
     SWEEP_REFUSED(err.code);
 }
 
+static void do_models_update(struct sweep *cx) {
+    struct chela_error err = {0};
+    SWEEP_EXPECT(!chela_models_update(cx->rt, "/dev/null/none", 1, &err));
+    if (err.code != CHELA_ENOENT && err.code != CHELA_EIO)
+        SWEEP_REFUSED(err.code);
+}
+
 static void do_model_probe(struct sweep *cx) {
     struct chela_error err = {0};
     struct chela_agent_opts opts = CHELA_AGENT_OPTS(.model = "scripted/demo");
@@ -1218,6 +1225,7 @@ static const struct sweep_row rows[] = {
     {"chela_trust_skills", do_trust_skills, SHARED, NULL},
     {"chela_trust_skills_add", do_trust_skills, SHARED, NULL},
     {"chela_models_json", do_models_json, SHARED, NULL},
+    {"chela_models_update", do_models_update, SHARED, NULL},
     {"chela_model_probe", do_model_probe, SWEEP_ROUND, NULL},
     {"chela_prompts_load", do_prompts_load, SHARED, NULL},
     {"chela_prompts_pin", do_prompts_pin, SHARED, NULL},

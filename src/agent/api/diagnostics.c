@@ -2,12 +2,14 @@
  * loaded, a layer of the sandbox is set up. Version numbers are not used. */
 #include "agent/api/diagnostics.h"
 
+#include "agent/context/model_end.h"
 #include "agent/handle/lookup.h"
 #include "base/mem.h"
 #include "chela/survey.h"
 #include "io/loop_entry.h"
 #include "io/module.h"
 #include "model/catalog/provider.h"
+#include "model/provider/facts_book.h"
 #include "tool/process/sandbox_options.h"
 #include "tool/process/sandbox_policy.h"
 #include "tool/process/sandbox_probe.h"
@@ -149,6 +151,26 @@ static void look_at_sandbox(const struct ch_sandbox_policy *policy, struct ch_jw
     look_at_profile(policy, w);
 }
 
+/* --- models */
+
+static void model_fault(const char *text, void *user) {
+    row(user, "model", "facts", WARN, text, "mend the file, or remove the row");
+}
+
+/* The user's file of facts, and the last days of the agents' models. */
+static void look_at_models(chela_runtime *rt, struct ch_jw *w) {
+    int64_t now = ch_now_ms(ch_loop_clock(rt->loop));
+    ch_facts_book_faults(&rt->providers, model_fault, w);
+    for (CH_LIST_EACH(i, &rt->agents)) {
+        const chela_agent *a = CH_CONTAINER(i, chela_agent, link);
+        for (size_t k = 0; k < a->ntargets; k++) {
+            CH_BUF_AUTO text = {0};
+            if (ch_model_end_write(a->targets[k], now, &text))
+                row(w, "model", "end", WARN, ch_buf_str(&text), "choose another model");
+        }
+    }
+}
+
 char *chela_runtime_survey(chela_runtime *rt, const struct chela_sandbox_opts *sandbox) {
     CH_ENTER_OR(rt, rt->loop, NULL, NULL);
     struct ch_buf out = {0};
@@ -160,6 +182,7 @@ char *chela_runtime_survey(chela_runtime *rt, const struct chela_sandbox_opts *s
     ch_jw_begin(&w, '[');
     look_at_modules(rt, &w);
     look_at_keys(rt, &w);
+    look_at_models(rt, &w);
     if (ch_sandbox_read(&arena, sandbox, &policy, &err) == 0)
         look_at_sandbox(policy, &w);
     else

@@ -7,6 +7,8 @@
 #include "agent/api/agent.h"
 #include "agent/session/agent_parts.h"
 #include "io/loop_entry.h"
+#include "model/catalog/facts_import.h"
+#include "model/provider/facts_book.h"
 #include "model/provider/server_query.h"
 #include "model/provider/target.h"
 #include "base/clock.h"
@@ -118,6 +120,7 @@ struct findings {
     char tools_error[CHELA_ERROR_MAX];
     int64_t window;
     const char *window_source;
+    struct ch_buf disagrees; /* elements of a JSON array */
 };
 
 static void write_text_or_null(struct ch_jw *w, const char *key, const char *text) {
@@ -158,10 +161,33 @@ static char *write_findings(const struct findings *f) {
     ch_jw_kint(&w, "input", f->p.usage.input);
     ch_jw_kint(&w, "output", f->p.usage.output);
     ch_jw_end(&w, '}');
+    ch_jw_kbegin(&w, "disagrees", '[');
+    if (f->disagrees.n)
+        ch_jw_raw(&w, ch_buf_sv(&f->disagrees));
+    ch_jw_end(&w, ']');
     write_text_or_null(&w, "error", f->p.error);
     write_text_or_null(&w, "tools_error", f->tools_error);
     ch_jw_end(&w, '}');
     return ch_buf_take(&out);
+}
+
+static void write_disagreements(struct ch_buf *out, const struct ch_model_facts *known,
+                                const struct ch_model_facts *says) {
+    ch_column_set differ = ch_columns_compare(known, says);
+    for (unsigned c = 0; c < CH_COLUMNS; c++) {
+        if (!(differ & UINT64_C(1) << c))
+            continue;
+        if (out->n)
+            ch_buf_addc(out, ',');
+        struct ch_jw w = ch_jw(out);
+        ch_jw_begin(&w, '{');
+        ch_jw_kcstr(&w, "column", ch_column_name((enum ch_column)c));
+        ch_jw_key(&w, "facts");
+        ch_column_write(&w, (enum ch_column)c, known);
+        ch_jw_key(&w, "server");
+        ch_column_write(&w, (enum ch_column)c, says);
+        ch_jw_end(&w, '}');
+    }
 }
 
 static void model_probe_find_window(chela_runtime *rt, struct findings *f) {
@@ -170,7 +196,26 @@ static void model_probe_find_window(chela_runtime *rt, struct findings *f) {
     if (f->window)
         return;
     f->window = ch_target_window(f->t);
-    f->window_source = f->t->window ? "config" : f->window ? "table" : NULL;
+    const char *as_of, *source = ch_facts_book_source(&rt->providers, f->t->provider,
+                                                      ch_sv_str(f->t->model), &as_of);
+    f->window_source = f->t->window ? "config" : f->window ? source : NULL;
+}
+
+/* Compares the facts with what the service's own list says about the model. */
+static void compare(chela_runtime *rt, struct findings *f) {
+    CH_BUF_AUTO body = {0};
+    struct ch_facts_file list = {0};
+    if (ch_server_query_models(&rt->providers, f->t, &body, NULL) == 0 &&
+        ch_facts_import(&list, ch_buf_sv(&body), f->t->provider, NULL, NULL, NULL) == 0)
+        for (size_t i = 0; i < list.n; i++) {
+            struct ch_facts_row *row = &list.rows[i];
+            if (strcmp(row->name, f->t->model) != 0)
+                continue;
+            struct ch_model_facts says = f->t->facts;
+            ch_columns_apply(&says, &row->some, ~UINT64_C(0));
+            write_disagreements(&f->disagrees, &f->t->facts, &says);
+        }
+    ch_facts_file_release(&list);
 }
 
 char *chela_model_probe(chela_runtime *rt, const struct chela_agent_opts *opts,
@@ -196,9 +241,12 @@ char *chela_model_probe(chela_runtime *rt, const struct chela_agent_opts *opts,
         f.tools_error[0] = '\0'; /* the error is not about tools */
     if (rc == 0) {
         f.t = agent->targets[0];
-        if (!f.p.error[0])
+        if (!f.p.error[0]) {
             model_probe_find_window(rt, &f);
+            compare(rt, &f);
+        }
         report = write_findings(&f);
+        ch_buf_release(&f.disagrees);
     }
     if (agent) /* with its sessions, whose events use `f` */
         ch_agent_close(agent);

@@ -1,6 +1,7 @@
 /* reasoning_effort.c -- see reasoning_effort.h. */
 #include "agent/context/reasoning_effort.h"
 
+#include "agent/context/model_end.h"
 #include "agent/journal/emit.h"
 #include "model/catalog/model_facts.h"
 #include "model/codec/encode.h"
@@ -18,6 +19,7 @@ enum ch_effort ch_reasoning_effort(enum chela_reasoning reasoning) {
 void ch_reasoning_effort_tell(chela_run *run, const struct ch_model_request *req) {
     struct ch_target *t = run->target;
     enum ch_effort sent = ch_encode_effort(req);
+    ch_model_end_tell(run);
     if (req->effort == CH_EFFORT_DEFAULT || sent == req->effort || t->told == req->effort)
         return;
     t->told = req->effort;

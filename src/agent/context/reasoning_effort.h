@@ -6,7 +6,8 @@
 
 enum ch_effort ch_reasoning_effort(enum chela_reasoning reasoning);
 
-/* Warns, once for a model, that the request sends another effort than the wanted one. */
+/* Warns, once for a model, that the request sends another effort than the wanted one, and that the
+ * model ends (model_end.h). */
 void ch_reasoning_effort_tell(chela_run *run, const struct ch_model_request *req);
 
 #endif

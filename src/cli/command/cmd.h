@@ -35,7 +35,7 @@ extern const struct ch_cmd ch_cmd_prompt_list, ch_cmd_prompt_show, ch_cmd_prompt
 extern const struct ch_cmd ch_cmd_tools_list, ch_cmd_tools_show, ch_cmd_tools_call;
 extern const struct ch_cmd ch_cmd_tools_select;
 extern const struct ch_cmd ch_cmd_schema_check, ch_cmd_schema_validate, ch_cmd_schema_clean;
-extern const struct ch_cmd ch_cmd_models_list, ch_cmd_models_probe;
+extern const struct ch_cmd ch_cmd_models_list, ch_cmd_models_probe, ch_cmd_models_update;
 extern const struct ch_cmd ch_cmd_heartbeat_simulate, ch_cmd_heartbeat_compare;
 extern const struct ch_cmd ch_cmd_schedule_list, ch_cmd_schedule_add, ch_cmd_schedule_remove,
     ch_cmd_schedule_next, ch_cmd_schedule_run;

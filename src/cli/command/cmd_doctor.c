@@ -231,13 +231,14 @@ static void doctor_look(struct ch_doctor *f, struct ch_setup *s) {
         chela_config_agent(s->config, s->flags->agent, &bounds, &err);
     struct chela_sandbox_opts sandbox = CHELA_SANDBOX_OPTS(.helper = NULL);
     ch_setup_sandbox(s, &bounds, &sandbox);
-    char *json = chela_runtime_survey(s->rt, bounds.sandbox);
+    chela_agent *agent = look_at_agent(f, s);
+    char *json = chela_runtime_survey(s->rt, bounds.sandbox); /* with the agent's models */
     ch_doctor_survey(f, json);
     chela_free(json);
     ch_doctor_disks(f, s->env, bounds.workspace);
     ch_doctor_workspace(f, s);
     ch_doctor_channels(f, s->config, s->rt);
-    look_at_rules(f, s, look_at_agent(f, s));
+    look_at_rules(f, s, agent);
 }
 
 /* --- output -------------------------------------------------------------------------- */

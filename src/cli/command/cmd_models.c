@@ -1,8 +1,10 @@
 /* cmd_models.c -- `chela models`: lists models and probes one.
  *
  * `list` makes no request unless a provider is named; `probe` makes one small call. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "chela/models.h"
 #include "cli/command/cmd.h"
@@ -19,7 +21,8 @@
 struct flags {
     struct ch_setup_flags setup;
     const char *model, *base_url, *api_key_env;
-    bool json, no_stream;
+    const char *from;
+    bool json, no_stream, dry_run;
 };
 
 #define AT(field) offsetof(struct flags, field)
@@ -40,6 +43,19 @@ static const struct ch_opt probe_opts[] = {
     {"no-stream", 0, CH_OPT_SWITCH, AT(no_stream), NULL, 0, 0, "Model",
      "request a complete reply instead of a stream"},
     {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "print a JSON object"},
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
+static const struct ch_opt update_opts[] = {
+    CH_SETUP_OPTS_CONFIG(struct flags),
+    {"from", 0, CH_OPT_TEXT, AT(from), "FILE|URL", 0, 0, "Source",
+     "list of models: a service's, models.dev's api.json or LiteLLM's prices; or a provider, whose "
+     "list is asked for; default: the lists of all providers with a key"},
+    {"dry-run", 'n', CH_OPT_SWITCH, AT(dry_run), NULL, 0, 0, "Source",
+     "show what would change, and write nothing"},
+    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output",
+     "print a JSON object of the changes"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -69,8 +85,8 @@ static char *models_member(const char *json, const char *list, size_t i, const c
 
 /* --- list */
 
-static const char *const model_heads[] = {"MODEL",  "CONTEXT", "OUTPUT", "IMAGES",
-                                          "$/M IN", "$/M OUT", "ID",     NULL};
+static const char *const model_heads[] = {"MODEL",   "CONTEXT", "OUTPUT", "IMAGES", "$/M IN",
+                                          "$/M OUT", "ENDS",    "FROM",   "ID",     NULL};
 static const char *const provider_heads[] = {"PROVIDER", "PROTOCOL", "KEY", "ADDRESS", NULL};
 
 static char *or_dash(char *text) {
@@ -81,8 +97,9 @@ static char *or_dash(char *text) {
 }
 
 static int models_add_row(const char *model, size_t n, void *table) {
-    static const char *const rest[] = {"/context_window", "/max_output",   "/images",
-                                       "/price/input",    "/price/output", "/resolved"};
+    static const char *const rest[] = {"/context_window", "/max_output", "/images",
+                                       "/price/input",    "/price/output", "/ends",
+                                       "/source",         "/resolved"};
     char *provider = models_text(model, n, "/provider"), *name = models_text(model, n, "/model");
     char **row = ch_table_row(table);
     row[0] = ch_format("%s/%s", provider, name);
@@ -132,6 +149,56 @@ static void list_providers(const char *json, unsigned columns, FILE *out) {
     ch_table_release(&t);
 }
 
+/* Days since a day such as 2026-11-19; negative: it is none. */
+static long days_since(const char *day) {
+    struct tm t = {0};
+    if (sscanf(day, "%4d-%2d-%2d", &t.tm_year, &t.tm_mon, &t.tm_mday) != 3)
+        return -1;
+    t.tm_year -= 1900;
+    t.tm_mon--;
+    return (long)((ch_wall_ms() / 1000 - (int64_t)timegm(&t)) / 86400);
+}
+
+static void print_age(FILE *out, const char *what, const char *day) {
+    long days = days_since(day);
+    fprintf(out, "%s, as of %s", what, *day ? day : "an unknown day");
+    if (days > 0)
+        fprintf(out, " (%ld day%s old)", days, days == 1 ? "" : "s");
+    fputc('\n', out);
+}
+
+/* Where the facts are from, and how old they are. */
+static void list_sources(const char *json, FILE *out) {
+    char *as_of = models_text(json, strlen(json), "/facts/as_of");
+    char *file = models_text(json, strlen(json), "/facts/file");
+    char *models = models_text(json, strlen(json), "/facts/file_models");
+    char *file_as_of = models_text(json, strlen(json), "/facts/file_as_of");
+    print_age(out, "facts: table: built in", as_of);
+    if (strcmp(models, "0") != 0) {
+        char *what = ch_format("facts: file: %s, %s models", file, models);
+        print_age(out, what, file_as_of);
+        free(what);
+    }
+    free(as_of);
+    free(file);
+    free(models);
+    free(file_as_of);
+}
+
+static void warn_of_faults(struct models *m, const char *json) {
+    for (size_t i = 0;; i++) {
+        char *pointer = ch_format("/facts/faults/%zu", i);
+        char *text = models_text(json, strlen(json), pointer);
+        free(pointer);
+        bool more = *text;
+        if (more)
+            ch_console_note(&m->console, "%s", text);
+        free(text);
+        if (!more)
+            return;
+    }
+}
+
 static int models_print_list(struct models *m, const char *json, bool one) {
     struct ch_draft d;
     if (m->flags.json) {
@@ -143,10 +210,13 @@ static int models_print_list(struct models *m, const char *json, bool one) {
     if (!one) {
         fputc('\n', d.f);
         list_providers(json, ch_console_columns(&m->console), d.f);
+        fputc('\n', d.f);
+        list_sources(json, d.f);
     }
     ch_draft_finish(&d);
     ch_console_page(&m->console, d.p, d.n);
     free(d.p);
+    warn_of_faults(m, json);
     return CH_EXIT_DONE;
 }
 
@@ -177,6 +247,24 @@ static void print_fact(FILE *out, const char *name, const char *value, const cha
     fprintf(out, "%-10s %s%s\n", name, value, more);
 }
 
+/* What the service's own list says against the facts. */
+static void print_disagreements(const char *json, FILE *out) {
+    for (size_t i = 0;; i++) {
+        char *column = models_member(json, "disagrees", i, "column");
+        char *facts = models_member(json, "disagrees", i, "facts");
+        char *server = models_member(json, "disagrees", i, "server");
+        bool more = *column;
+        if (more)
+            fprintf(out, "%-10s %s: %s is known, the server says %s\n", "differs", column,
+                    *facts ? facts : "nothing", *server ? server : "nothing");
+        free(column);
+        free(facts);
+        free(server);
+        if (!more)
+            return;
+    }
+}
+
 static void print_probe(const char *json, FILE *out) {
     static const char *const names[] = {
         "model",  "resolved", "api",      "base_url", "context_window", "context_source",
@@ -200,6 +288,7 @@ static void print_probe(const char *json, FILE *out) {
     print_fact(out, "tools", yes_no(v[TOOLS]), why);
     print_fact(out, "parallel", yes_no(v[PARALLEL]), "");
     print_fact(out, "time", time, "");
+    print_disagreements(json, out);
     for (size_t i = 0; i < N; i++)
         free(v[i]);
     free(source);
@@ -246,6 +335,89 @@ static int probe(struct models *m) {
     return code;
 }
 
+/* --- update */
+
+static int add_change(const char *change, size_t n, void *table) {
+    char **row = ch_table_row(table);
+    row[0] = models_text(change, n, "/match");
+    row[1] = models_text(change, n, "/column");
+    row[2] = or_dash(models_text(change, n, "/before"));
+    row[3] = or_dash(models_text(change, n, "/after"));
+    return 0;
+}
+
+static void print_changes(const char *json, unsigned columns, FILE *out) {
+    static const char *const heads[] = {"MODEL", "FACT", "BEFORE", "AFTER", NULL};
+    struct ch_table t = {.heads = heads, .columns = columns};
+    char *list = chela_json_get(json, strlen(json), "/changes", NULL);
+    if (list)
+        chela_json_each(list, strlen(list), add_change, &t);
+    chela_free(list);
+    if (t.n)
+        ch_table_print(&t, out);
+    ch_table_release(&t);
+}
+
+static void print_texts(struct models *m, const char *json, const char *list, const char *before) {
+    for (size_t i = 0;; i++) {
+        char *pointer = ch_format("/%s/%zu", list, i);
+        char *text = models_text(json, strlen(json), pointer);
+        free(pointer);
+        bool more = *text;
+        if (more)
+            ch_console_note(&m->console, "%s%s", before, text);
+        free(text);
+        if (!more)
+            return;
+    }
+}
+
+static void print_update(struct models *m, const char *json) {
+    char *file = models_text(json, strlen(json), "/file");
+    char *written = models_text(json, strlen(json), "/written");
+    char *models = models_text(json, strlen(json), "/models");
+    char *first = models_text(json, strlen(json), "/changes/0/match");
+    struct ch_draft d;
+    ch_draft_init(&d);
+    print_changes(json, ch_console_columns(&m->console), d.f);
+    if (!*first)
+        fprintf(d.f, "%s models are as known: nothing changes\n", models);
+    else if (strcmp(written, "true") == 0)
+        fprintf(d.f, "written: %s\n", file);
+    else
+        fprintf(d.f, "not written, because of --dry-run: %s\n", file);
+    ch_draft_finish(&d);
+    ch_console_print(&m->console, d.p, d.n);
+    free(d.p);
+    print_texts(m, json, "warnings", "");
+    print_texts(m, json, "kept", "your own row stays as it is: ");
+    free(file);
+    free(written);
+    free(models);
+    free(first);
+}
+
+/* Whatever goes wrong, the file is as it was. */
+static int models_update(struct models *m) {
+    struct chela_error err = {0};
+    const char *from = m->flags.from ? m->flags.from : m->args.n ? m->args.words[0] : NULL;
+    if (m->args.n > 1 || (m->args.n && m->flags.from)) {
+        ch_console_error(&m->console, "one source at a time: chela models update --from FILE|URL");
+        return CH_EXIT_USAGE;
+    }
+    char *json = chela_models_update(m->setup.rt, from, m->flags.dry_run, &err);
+    if (!json) {
+        ch_console_error(&m->console, "%s; nothing is changed", err.message);
+        return CH_EXIT_USAGE;
+    }
+    if (m->flags.json)
+        ch_json_line(&m->console, json);
+    else
+        print_update(m, json);
+    chela_free(json);
+    return CH_EXIT_DONE;
+}
+
 /* --- commands */
 
 static int with_runtime(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv,
@@ -289,14 +461,36 @@ static int run_probe(const struct ch_cmd *cmd, const struct ch_env *env, int arg
     return with_runtime(cmd, env, argc, argv, probe);
 }
 
+static int run_update(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    return with_runtime(cmd, env, argc, argv, models_update);
+}
+
+const struct ch_cmd ch_cmd_models_update = {
+    .name = "models update",
+    .args = "[PROVIDER]",
+    .summary = "bring the file of facts about models up to date",
+    .about = "Reads a list of models, shows how it differs from what chela knows (context windows, "
+             "prices, efforts, last days), and writes the differences to the user's file, "
+             "$XDG_CONFIG_HOME/chela/models.json. Rows of this file that have no \"source\" are "
+             "yours and stay as they are. chela never runs this command by itself.\n\n"
+             "    chela models update\n"
+             "    chela models update --dry-run --from https://models.dev/api.json\n\n"
+             "The exit status is 2 if the list cannot be fetched or read, or makes no sense; the "
+             "file is then unchanged.",
+    .opts = update_opts,
+    .run = run_update,
+};
+
 const struct ch_cmd ch_cmd_models_list = {
     .name = "models list",
     .args = "[PROVIDER]",
     .summary = "list known models, or a provider's models",
     .about = "Without an argument: lists the models with known context windows and prices, and "
              "the providers with the environment variables of their keys. With a provider: lists "
-             "the models that its server offers now. A dash stands for an unknown value. The last "
-             "column is the id that an alias stands for.",
+             "the models that its server offers now. Models of a service are listed from the "
+             "newest on, those past their last day at its end. A dash stands for an unknown value. "
+             "FROM says where the facts are from: the built-in table, your file or the "
+             "configuration. The last column is the id that an alias stands for.",
     .opts = list_opts,
     .run = models_run_list,
 };
@@ -308,7 +502,8 @@ const struct ch_cmd ch_cmd_models_probe = {
     .about = "Makes one small model call with two tools that do nothing. Reports whether the "
              "reply was streamed, whether the model called the tools, whether it called both in "
              "one reply, the time, and the size of the context window. If the call with tools "
-             "fails, it is made once more without tools. The default is the model that 'chela "
+             "fails, it is made once more without tools. Lines 'differs' show where the service's "
+             "own list says something else than the facts. The default is the model that 'chela "
              "run' would use.\n\n"
              "The exit status is 1 if the model did not answer.",
     .opts = probe_opts,

@@ -58,6 +58,7 @@ const struct ch_cmd *const ch_command_table[] = {
     &ch_cmd_schema_clean,
     &ch_cmd_models_list,
     &ch_cmd_models_probe,
+    &ch_cmd_models_update,
     &ch_cmd_heartbeat_simulate,
     &ch_cmd_heartbeat_compare,
     &ch_cmd_wire_decode,

@@ -37,7 +37,7 @@ static struct ch_sv listing_id_of(const struct ch_json *v) {
 
 /* llama.cpp reports the training size under meta and the actual size in /props.
  * OpenRouter's top_provider contains the output limit. */
-static struct ch_listed listing_read_one(const struct ch_json *v) {
+struct ch_listed ch_listing_one(const struct ch_json *v) {
     struct ch_listed m = {.id = listing_id_of(v),
                           .context_window = first_size(v, window_members),
                           .max_output = first_size(v, output_members)};
@@ -57,7 +57,7 @@ int ch_listing_read(struct ch_sv body, void (*fn)(const struct ch_listed *m, voi
     if (!ch_json_is(list, CH_JSON_ARRAY))
         return ch_fail(err, CHELA_EPARSE, "the server's answer is no list of models");
     for (CH_JSON_EACH(e, list)) {
-        struct ch_listed m = listing_read_one(e);
+        struct ch_listed m = ch_listing_one(e);
         if (m.id.n)
             fn(&m, user);
     }

@@ -16,6 +16,9 @@ struct ch_listed {
 int ch_listing_read(struct ch_sv body, void (*fn)(const struct ch_listed *m, void *user),
                     void *user, struct chela_error *err);
 
+/* One element of such a list. */
+struct ch_listed ch_listing_one(const struct ch_json *v);
+
 /* The actual context size of a local server, from llama.cpp's GET /props or Ollama's POST
  * /api/show. */
 int64_t ch_listing_props(struct ch_sv body);

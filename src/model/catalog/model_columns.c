@@ -348,6 +348,27 @@ void ch_columns_apply(struct ch_model_facts *f, const struct ch_some_facts *over
             apply_column(&columns[i], f, &over->facts);
 }
 
+void ch_columns_copy(struct ch_some_facts *to, const struct ch_some_facts *from) {
+    for (unsigned i = 0; i < CH_COLUMNS; i++)
+        if (from->known & UINT64_C(1) << i && columns[i].kind != KIND_TIERS)
+            apply_column(&columns[i], &to->facts, &from->facts);
+    if (from->known & CH_COLUMN_BIT(tiers)) {
+        to->facts.price.long_above = from->facts.price.long_above;
+        to->facts.price.long_input = from->facts.price.long_input;
+        to->facts.price.long_output = from->facts.price.long_output;
+    }
+    to->known |= from->known;
+}
+
+void ch_columns_own(struct ch_some_facts *some, struct ch_arena *a) {
+    for (unsigned i = 0; i < CH_COLUMNS; i++) {
+        const struct column *c = &columns[i];
+        const char **text = (const char **)((char *)&some->facts + c->at);
+        if ((c->kind == KIND_TEXT || c->kind == KIND_DAY) && *text)
+            *text = ch_arena_str(a, ch_sv_str(*text));
+    }
+}
+
 static bool same_text(const char *a, const char *b) {
     return a && b ? strcmp(a, b) == 0 : a == b;
 }

@@ -72,6 +72,10 @@ ch_column_set ch_columns_compare(const struct ch_model_facts *a, const struct ch
 /* Lay the known columns of `over`, if they are in `which`, over the facts. Texts are borrowed. */
 void ch_columns_apply(struct ch_model_facts *f, const struct ch_some_facts *over,
                       ch_column_set which);
+/* Add the known columns of `from` to those of `to`; a tier stays in dollars. */
+void ch_columns_copy(struct ch_some_facts *to, const struct ch_some_facts *from);
+/* Copy the texts into the arena. */
+void ch_columns_own(struct ch_some_facts *some, struct ch_arena *a);
 /* Write the value of a column; an unknown one is null. */
 void ch_column_write(struct ch_jw *w, enum ch_column c, const struct ch_model_facts *f);
 /* Write columns as members of the open object. skip_unknown: without those that are null. */

@@ -109,10 +109,18 @@ static const struct config_row *find_configured(struct ch_providers *ps, const c
 
 /* --- what counts */
 
+/* True if the service of this name is the one of the row. */
+static bool is_own(const struct ch_model_facts *f, const char *provider) {
+    static const char responses[] = "openai-responses";
+    return f->provider && (strcmp(f->provider, provider) == 0 ||
+                           (strcmp(provider, responses) == 0 &&
+                            strncmp(provider, f->provider, strlen(f->provider)) == 0));
+}
+
 /* The built-in facts. A price is its seller's; a local server serves what its owner loaded, with a
  * window of its own. */
-static bool built_in(const struct ch_providers *ps, const char *provider, struct ch_sv model,
-                     struct ch_model_facts *out) {
+bool ch_facts_book_built_in(const struct ch_providers *ps, const char *provider,
+                            struct ch_sv model, struct ch_model_facts *out) {
     const struct ch_clock *clock = ps->loop ? ch_loop_clock(ps->loop) : &ch_clock_system;
     const struct ch_provider *p = ch_provider_find(ch_sv_str(provider));
     struct ch_price price = {0};
@@ -122,12 +130,14 @@ static bool built_in(const struct ch_providers *ps, const char *provider, struct
     out->later_from = NULL;
     if (p && p->local)
         out->window = out->output = 0;
+    if (!is_own(out, provider)) /* others end it on a day of their own */
+        out->ends = out->routed_to = NULL;
     return known;
 }
 
 bool ch_facts_book_get(struct ch_providers *ps, const char *provider, struct ch_sv model,
                        struct ch_sv asked, struct ch_model_facts *out) {
-    bool priced = built_in(ps, provider, model, out);
+    bool priced = ch_facts_book_built_in(ps, provider, model, out);
     const struct ch_facts_row *row = ch_facts_file_find(ch_facts_book_file(ps), provider, model);
     const struct config_row *conf = find_configured(ps, provider, model, asked);
     if (row) {
@@ -141,6 +151,26 @@ bool ch_facts_book_get(struct ch_providers *ps, const char *provider, struct ch_
         priced = priced || conf->some.known & CH_COLUMN_BIT(price_in);
     }
     return priced;
+}
+
+/* The file is read again: its faults were logged when the first model was needed. */
+void ch_facts_book_faults(struct ch_providers *ps, ch_facts_complain *complain, void *user) {
+    CH_BUF_AUTO text = {0};
+    CH_AUTOFREE char *path = ch_facts_book_path(ps);
+    struct ch_facts_file f = {0};
+    struct chela_error err = {0};
+    int rc = path ? ch_file_load(path, CH_LIMIT_FACTS_FILE, &text, &err) : CHELA_ENOENT;
+    if (rc == 0)
+        rc = ch_facts_file_read(&f, ch_buf_sv(&text), path, complain, user, &err);
+    if (rc < 0 && rc != CHELA_ENOENT)
+        complain(err.message, user);
+    for (size_t i = 0; i < f.n; i++)
+        if (ch_facts_row_is_idle(&f.rows[i])) {
+            CH_BUF_AUTO line = {0};
+            ch_buf_addf(&line, "%s: %s fits no known model", path, f.rows[i].match);
+            complain(ch_buf_str(&line), user);
+        }
+    ch_facts_file_release(&f);
 }
 
 const char *ch_facts_book_source(struct ch_providers *ps, const char *provider,

@@ -46,7 +46,8 @@ int ch_server_query(struct ch_providers *ps, const struct ch_http_request *req, 
     int rc = ch_loop_may_run(ps->loop, err);
     if (rc < 0)
         return rc;
-    sent.max_body = MOST_BODY;
+    if (!sent.max_body)
+        sent.max_body = MOST_BODY;
     ch_transport_start(ch_http_transport(ps->http), &sent, &handler, &a);
     rc = ch_loop_run(ps->loop, &a.done);
     if (rc < 0)

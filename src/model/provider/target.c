@@ -291,6 +291,18 @@ static void set_endpoint(struct ch_target *t, const struct ch_providers *ps,
             t->ep.quirks = (t->ep.quirks | c->quirks.on) & ~c->quirks.off;
 }
 
+/* The vendor's last day says nothing about the same name at another URL. A day of the user's file
+ * or the configuration counts there, too. */
+static void keep_end(struct ch_target *t) {
+    const struct ch_model_facts *row = ch_model_facts(ch_sv_str(t->model));
+    const char *api = (t->ep.codec->inner ? t->ep.codec->inner : t->ep.codec)->name;
+    const struct ch_provider *there = ch_provider_of_url(ch_sv_str(api), t->base_url);
+    bool vendors = there && row->provider &&
+                   strncmp(there->name, row->provider, strlen(row->provider)) == 0;
+    if (t->facts.ends == row->ends && !vendors)
+        t->facts.ends = t->facts.routed_to = NULL;
+}
+
 int ch_target_new(struct ch_providers *ps, const char *spec, const struct ch_target_opts *opts,
                   struct ch_target **out, struct chela_error *err) {
     struct ch_sv model = ch_sv_str(spec);
@@ -318,6 +330,7 @@ int ch_target_new(struct ch_providers *ps, const char *spec, const struct ch_tar
     set_endpoint(t, ps, conf, known, model);
     if (prompted || t->ep.quirks & CH_Q_PROMPTED)
         t->ep.codec = ch_codec_prompted(t->ep.codec);
+    keep_end(t);
     t->has_price = find_price(ps, t, model, priced, &t->price);
     t->window = target_find_window(ps, t, model);
     t->listed = t->facts.window;

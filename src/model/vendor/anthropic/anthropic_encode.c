@@ -132,7 +132,7 @@ static void anthropic_encode_write_tool_choice(const struct ch_model_request *re
 }
 
 bool ch_anthropic_searches_tools(const struct ch_model_request *req) {
-    return ch_model_is(req->model, CH_M_TOOL_SEARCH);
+    return ch_request_is(req, CH_M_TOOL_SEARCH);
 }
 
 bool ch_anthropic_takes_schema(const struct ch_model_request *req) {

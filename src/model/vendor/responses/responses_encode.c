@@ -93,7 +93,7 @@ static void responses_encode_write_tools(const struct ch_model_request *req, str
 }
 
 bool ch_responses_searches_tools(const struct ch_model_request *req) {
-    return responses_encode_is_plain(req) && ch_model_is(req->model, CH_M_TOOL_SEARCH);
+    return responses_encode_is_plain(req) && ch_request_is(req, CH_M_TOOL_SEARCH);
 }
 
 int ch_responses_head(const struct ch_model_request *req, struct ch_buf *out,
