@@ -229,8 +229,8 @@ struct chela_request_opts {
     int64_t idle_timeout_ms;    /* longest silence of a stream; 0: 120 s */
     int64_t connect_timeout_ms, first_byte_timeout_ms; /* 0: the defaults of docs/limits.md */
     int max_retries;            /* retries of a failed model call; 0: 2; -1: none */
-    /* Tools that the service runs, such as its web search: JSON, a list in the vendor's form,
-     * or an object of such lists by provider or protocol; NULL: none. */
+    /* Tools of the vendor, such as its web search or shell (docs/models.md): JSON, a list in the
+     * vendor's form, or an object of such lists by provider or protocol; NULL: none. */
     const char *server_tools;
     /* Retries of a call that an overloaded service refused, if no fallback model is left;
      * never fewer than max_retries. 0: 6, or none if max_retries is -1; -1: as max_retries. */

@@ -152,8 +152,21 @@ jq -n '{replies: [{content_type: "application/json", body: ({id: "msg_1", type: 
     container: {id: "container_1", expires_at: "2026-12-01T00:00:00Z"}, content: [
     {type: "server_tool_use", id: "srvtoolu_1", name: "code_execution", input: {code: "await ls()"}},
     {type: "tool_use", id: "toolu_1", name: "ls", input: {}, caller: {type: "code_execution_20260120", tool_id: "srvtoolu_1"}}]} | tojson)}, {blocks: [{text: ["done"]}]}]}' >"$tmp/code.json"
-sed -i 's/anthropic: \[/anthropic: [{ type: code_execution_20260521, name: code_execution }, /' "$space/chela.yaml"
+sed -i 's/anthropic: \[/anthropic: [{ type: code_execution_20260521, name: code_execution }, { tools: "ls,read", allowed_callers: [direct, code_execution_20260120] }, /' "$space/chela.yaml"
 ask "$claude" code --approve auto
 same "anthropic: code's call: answered with container and caller" '0 "container_1" "srvtoolu_1" ["tool_result"] ' \
     "$status $(requests 'select(.n == 1).body | .container, .messages[1].content[1].caller.tool_id, [.messages[2].content[].type]' | paste -sd ' ') $(requests '.problems[]')"
+same "anthropic: the tools that code may call say so" '["ls","read"]' "$(requests 'select(.n == 0).body.tools | map(select(.allowed_callers == ["direct", "code_execution_20260120"]).name) | sort')"
+
+# --- a shell at the service: shown, kept, never answered
+items hosted '[{"type":"shell_call","id":"sh_1","call_id":"call_h","status":"completed","action":{"commands":["touch hosted.txt"]},"environment":{"type":"container_reference","container_id":"c1"}},
+  {"type":"shell_call_output","id":"sho_1","call_id":"call_h","status":"completed","output":[{"stdout":"","stderr":"","outcome":{"type":"exit","exit_code":0}}]},
+  {"type":"message","id":"msg_1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"done there","annotations":[]}]}]'
+sed -i 's/{ type: local }/{ type: container_auto }/' "$space/chela.yaml"
+ask "$gpt" hosted --approve auto --session hosted
+holds "a shell at the service: no call of ours" '[.[] | select(.type == "tool_call" or .type == "tool_result")] == []'
+holds "a shell at the service: it is shown" '[.[] | select(.type == "server_tool").name] == ["shell"]'
+check "a shell at the service: nothing is run here" test ! -e "$space/hosted.txt"
+ask "$gpt" plain --session hosted
+same "a shell at the service: call and output go back" '0 ["shell_call","shell_call_output"] ' "$status $(requests '[.body.input[].type | values] | map(select(startswith("shell")))') $(requests '.problems[]')"
 tap_done

@@ -4,8 +4,10 @@
 #include "agent/context/tool_embedding.h"
 #include "agent/handle/run.h"
 #include "agent/journal/emit.h"
+#include "agent/machine/server_tools.h"
 #include "model/provider/target.h"
 #include "prompt/tokens.h"
+#include "tool/call/vendor_call.h"
 
 #define PER_TOOL 8 /* tokens that protocols add per tool */
 
@@ -80,4 +82,47 @@ void ch_tool_choice_select(chela_run *run) {
 void ch_tool_choice_renew(chela_session *s) {
     ch_selection_free(CH_TAKE(s->selection));
     s->selection_revision = 0;
+}
+
+/* --- the tools of a request ------------------------------------------------------------- */
+
+/* `serverTools` for the service that is asked; NULL: none. */
+static const struct ch_json *vendors_list(const chela_run *run) {
+    return ch_server_tools_list(run->session->agent->server_tools, run->target->provider,
+                                run->target->ep.codec->name);
+}
+
+struct ch_sv ch_tool_choice_vendors(chela_run *run) {
+    return ch_server_tools_for(&run->arena, vendors_list(run));
+}
+
+struct ch_sv ch_tool_choice_callers(const chela_run *run, struct ch_arena *a, struct ch_sv name) {
+    return ch_server_tools_callers(a, vendors_list(run), name);
+}
+
+static size_t list_named(const chela_run *run, const char *only, struct ch_tool_def *out) {
+    const struct ch_registry *r = &run->session->agent->registry;
+    size_t n = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        if (ch_policy_permits(&run->permit.policy, r->tools[i]) &&
+            ch_policy_listed(ch_sv_str(only), ch_sv_str(r->tools[i]->name)))
+            out[n++] = ch_tool_def(r->tools[i]);
+    }
+    return n;
+}
+
+size_t ch_tool_choice_defs(const chela_run *run, const char *only,
+                           const struct ch_model_request *req, struct ch_tool_def *out) {
+    const struct ch_policy *p = &run->permit.policy;
+    const struct ch_codec *codec = req->endpoint->codec;
+    bool searched = codec->searches_tools && codec->searches_tools(req);
+    size_t found = only ? list_named(run, only, out)
+                        : ch_selection_defs(run->session->selection, searched, out);
+    size_t n = 0;
+    for (size_t i = 0; i < found; i++)
+        if (!(p->always && ch_sv_is(out[i].name, p->always)) &&
+            !(p->own && ch_policy_listed(ch_sv_str(p->own), out[i].name)) &&
+            !(req->server_tools.n && ch_vendor_call_replaces(req->server_tools, out[i].name)))
+            out[n++] = out[i];
+    return n;
 }

@@ -30,7 +30,6 @@
 #include "agent/machine/event.h"
 #include "agent/machine/output.h"
 #include "agent/machine/run.h"
-#include "agent/machine/server_tools.h"
 #include "agent/run/act.h"
 #include "agent/run/deliver.h"
 #include "agent/run/driver.h"
@@ -53,7 +52,6 @@
 #include "model/provider/target_aws.h"
 #include "prompt/envelope.h"
 #include "tool/call/call_by_name.h"
-#include "tool/call/vendor_call.h"
 
 /* Texts that few turns have. */
 struct turn_texts {
@@ -224,17 +222,6 @@ static int choose_target(chela_run *run, const char *spec, struct chela_error *e
     return 0;
 }
 
-static size_t list_tools(const chela_run *run, const char *only, struct ch_tool_def *out) {
-    const struct ch_registry *r = &run->session->agent->registry;
-    size_t n = 0;
-    for (size_t i = 0; i < r->n; i++) {
-        if (ch_policy_permits(&run->permit.policy, r->tools[i]) &&
-            ch_policy_listed(ch_sv_str(only), ch_sv_str(r->tools[i]->name)))
-            out[n++] = ch_tool_def(r->tools[i]);
-    }
-    return n;
-}
-
 /* Lists the tools of the request: those that a hook named, or the selected ones. The output
  * tool comes last in turns that use it. */
 static void choose_tools(chela_run *run, const char *only, struct ch_arena *parts,
@@ -243,22 +230,14 @@ static void choose_tools(chela_run *run, const char *only, struct ch_arena *part
     const struct ch_policy *p = &run->permit.policy;
     struct ch_tool_def *defs =
         ch_arena_alloc(parts, (a->registry.n + CH_SELECTION_OWN + 1) * sizeof(*defs));
-    const struct ch_codec *codec = req->endpoint->codec;
-    bool searched = codec->searches_tools && codec->searches_tools(req);
-    size_t found = only ? list_tools(run, only, defs)
-                        : ch_selection_defs(run->session->selection, searched, defs);
-    size_t n = 0;
-    for (size_t i = 0; i < found; i++)
-        if (!(p->always && ch_sv_is(defs[i].name, p->always)) &&
-            !(p->own && ch_policy_listed(ch_sv_str(p->own), defs[i].name)) &&
-            !(req->server_tools.n && ch_vendor_call_replaces(req->server_tools, defs[i].name)))
-            defs[n++] = defs[i];
+    size_t n = ch_tool_choice_defs(run, only, req, defs);
     if (p->always && run->turn->output_way == CH_OUTPUT_BY_TOOL)
         defs[n++] = ch_tool_def(ch_registry_find(&a->registry, ch_sv_str(p->always)));
     for (size_t i = 0; i < n; i++) {
         defs[i].strict |= a->strict;
         defs[i].strict &= !(run->target->ep.quirks & CH_Q_NO_STRICT);
         run->turn->held |= defs[i].strict ? CH_Q_NO_STRICT : 0;
+        defs[i].callers = ch_tool_choice_callers(run, parts, defs[i].name);
     }
     req->tools = defs;
     req->ntools = n;
@@ -428,9 +407,7 @@ static int think_describe(chela_run *run, const struct chela_turn_patch *patch,
         .revision = revision(run, patch),
     };
     req->cache_key = cache_key(run, parts);
-    if (a->server_tools)
-        req->server_tools = ch_server_tools_for(&run->arena, a->server_tools,
-                                                run->target->provider, run->target->ep.codec->name);
+    req->server_tools = ch_tool_choice_vendors(run);
     run->turn->server_tools = req->server_tools;
     run->turn->output_way = CH_OUTPUT_AUTO;
     run->turn->held = 0;

@@ -21,6 +21,9 @@ static const struct {
     {"null", "must be a list"},
     {"7", "must be a list"},
     {"[{},7]", "a tool must be an object"},
+    {"[{\"tools\":\"read,mcp_*\",\"allowed_callers\":[\"direct\"]}]", NULL},
+    {"[{\"tools\":[\"read\"],\"allowed_callers\":[\"direct\"]}]", "tools must be names"},
+    {"[{\"tools\":\"read\"}]", "tools must be names"},
     {"{\"openai\":{}}", "must be a list"},
     {"{\"openai\":[],\"anthropic\":[[]]}", "a tool must be an object"},
 };
@@ -64,6 +67,8 @@ static const struct {
     {"{\"openai\":[{\"a\":1}],\"responses\":[{\"b\":2}]}", "azure", "responses", "[{\"b\":2}]"},
     {"{\"openai\":[{\"a\":1}]}", "azure", "responses", ""},
     {"{\"openai\":[],\"responses\":[{\"b\":2}]}", "openai", "responses", ""},
+    {"[{\"a\":1},{\"tools\":\"*\",\"allowed_callers\":[]}]", "openai", "responses", "[{\"a\":1}]"},
+    {"[{\"tools\":\"*\",\"allowed_callers\":[]}]", "openai", "responses", ""},
 };
 
 /* The name of the provider comes before the name of the protocol. */
@@ -73,11 +78,26 @@ static void test_for(void **state) {
         struct ch_arena a = {0};
         const struct ch_json *tools = NULL;
         assert_int_equal(ch_server_tools_read(&a, lists[i].text, &tools, NULL), 0);
-        struct ch_sv list = ch_server_tools_for(&a, tools, lists[i].provider, lists[i].api);
+        struct ch_sv list = ch_server_tools_for(
+            &a, ch_server_tools_list(tools, lists[i].provider, lists[i].api));
         if (!ch_sv_is(list, lists[i].list))
             fail_msg("row %zu: %.*s", i, (int)list.n, list.p);
         ch_arena_release(&a);
     }
+}
+
+static void test_callers(void **state) {
+    static const char text[] = "[{\"type\":\"code\"},"
+                               "{\"tools\":\"read,mcp_*\",\"allowed_callers\":[\"direct\",\"p\"]},"
+                               "{\"tools\":\"*\",\"allowed_callers\":[\"p\"]}]";
+    struct ch_arena a = {0};
+    const struct ch_json *tools = NULL;
+    (void)state;
+    assert_int_equal(ch_server_tools_read(&a, text, &tools, NULL), 0);
+    assert_true(ch_sv_is(ch_server_tools_callers(&a, tools, CH_SV("mcp_x")), "[\"direct\",\"p\"]"));
+    assert_true(ch_sv_is(ch_server_tools_callers(&a, tools, CH_SV("write")), "[\"p\"]"));
+    assert_true(ch_sv_is(ch_server_tools_callers(&a, NULL, CH_SV("write")), ""));
+    ch_arena_release(&a);
 }
 
 int main(void) {
@@ -85,6 +105,7 @@ int main(void) {
         cmocka_unit_test(test_read),
         cmocka_unit_test(test_none),
         cmocka_unit_test(test_for),
+        cmocka_unit_test(test_callers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
