@@ -538,7 +538,7 @@ if (page) {
     for (const [words, want] of [['hidden command', ['U+202E', 'U+200B', 'U+2066', 'U+034F', 'U+2800', 'U+180B']], ['hidden change', ['U+202E', 'U+200B']], ['hidden patch', ['U+2069']]]) {
       const asks = words === 'hidden command';
       await page.click('#new');
-      await tell(page, words);
+      await tell(page, asks ? `${words}\u202e` : words); // the title of the session has it, too
       if (!asks) {
         await ends(page, 1);
         await page.locator('.tool').last().locator('summary').first().click();
@@ -549,6 +549,12 @@ if (page) {
       same(/[\u200b-\u200f\u202a-\u202e\u2066-\u2069]/.test(await shown.innerText()), false, `${words}: as text`);
       if (!asks) continue;
       await shot(page, 'hidden-command');
+      const back = page.url(), titles = page.locator('.waiting-of a');
+      await page.goto(`${url}/#/approvals`);
+      await titles.first().waitFor();
+      same((await titles.allTextContents()).filter((t) => /[\u202a-\u202e]/.test(t)), [], 'the titles of the sessions that wait');
+      await page.goto(back);
+      await shown.waitFor();
       await page.locator('.consent .buttons .danger').click();
       await ends(page, 1);
     }

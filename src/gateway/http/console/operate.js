@@ -2,7 +2,7 @@
  * channels; and the parts that pages are made of. manage.js has the other pages. */
 import { ask } from "./api.js";
 import { onChange } from "./app.js";
-import { confirmed, make, visiblyIn } from "./dom.js";
+import { confirmed, inOrder, make, visiblyIn } from "./dom.js";
 import { AnswerCard, ConsentCard } from "./human.js";
 import { answerCard, decide, sessionPath, state, takeOverCard, trouble } from "./session.js";
 import { count, date, say, took } from "./words.js";
@@ -31,7 +31,7 @@ async function approvals(node) {
       one.show(w.arguments);
       one.always.hidden = w.can_remember === false || w.name === "make_plan";
     }
-    one.box = make("section.waiting", {}, make("p.waiting-of", {}, make("a", { href: sessionPath(w.session) }, title), make("span.quiet", {}, w.agent)), one.node);
+    one.box = make("section.waiting", {}, make("p.waiting-of", {}, make("a", { href: sessionPath(w.session) }, inOrder(title)), make("span.quiet", {}, w.agent)), one.node);
     return one;
   };
   const show = async () => {
