@@ -107,7 +107,8 @@ CHELA_BEGIN_DECLS
     X(CHELA_OVERFLOW_REFUSE, 0, "refuse") /* chela_session_send fails with CHELA_ELIMIT */         \
     X(CHELA_OVERFLOW_DROP_OLDEST, 1, "drop_oldest") /* the model is told how many were dropped */
 
-/* Whether a tool call may run again after a failure or a restart. */
+/* Whether a tool call may run again after a failure or a restart. A call that only reads may begin
+ * while the reply is still received, and runs again with the next reply if that one fails. */
 #define CHELA_EFFECT_VALUES(X)                                                                     \
     X(CHELA_EFFECT_ONCE, 0, "once") /* no: the call may have had an effect */                      \
     X(CHELA_EFFECT_KEYED, 1, "keyed") /* yes, with the same chela_call_key */                      \

@@ -97,6 +97,13 @@ bool ch_hook_invalid(chela_run *run, struct chela_invalid_call *call) {
     return true;
 }
 
+bool ch_hook_awaits_tools(const chela_run *run) {
+    for (size_t i = 0; i < nhooks(run); i++)
+        if (hook(run, i)->before_tool)
+            return true;
+    return false;
+}
+
 /* A later set sees the arguments as rewritten by an earlier one. A decision not to run the
  * call is final. */
 bool ch_hook_before_tool(chela_run *run, struct chela_before_tool *call) {

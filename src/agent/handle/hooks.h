@@ -7,6 +7,8 @@
 #include "agent/handle/run.h"
 
 bool ch_hook_invalid(chela_run *run, struct chela_invalid_call *call);
+/* True: a hook `before_tool` exists. */
+bool ch_hook_awaits_tools(const chela_run *run);
 bool ch_hook_before_tool(chela_run *run, struct chela_before_tool *call);
 bool ch_hook_approve(chela_run *run, struct chela_approval *approval);
 bool ch_hook_after_tool(chela_run *run, struct chela_after_tool *call);

@@ -28,6 +28,7 @@
 #include "agent/run/think.h"
 #include "tool/call/call_by_name.h"
 #include "tool/call/delivery.h"
+#include "tool/call/early_reads.h"
 
 #define LATE_MS 250 /* interval at which an overdue lease is checked again */
 
@@ -37,6 +38,7 @@ struct ch_acting {
     chela_run *run;  /* set while `late` runs */
     uint64_t safe;   /* committed journal position, as far as the gates are concerned */
     struct ch_timer late;
+    struct ch_early_reads *early; /* owned: calls of the reply that is received; NULL: none */
     struct ch_loop_detector detector;
     bool written; /* a feature wrote the reply, not a model */
     bool unfit;   /* the final answer did not match its schema */
@@ -58,6 +60,7 @@ bool ch_act_by_feature(const chela_run *run) {
 
 void ch_act_drop(chela_run *run) {
     ch_batch_close(CH_TAKE(run->batch));
+    ch_act_drop_early(run);
     ch_free(CH_TAKE(run->acting->gates));
     ch_timer_stop(run->loop, &run->acting->late);
     ch_journal_replay_free(CH_TAKE(run->past));
@@ -463,36 +466,93 @@ static void recall_calls(chela_run *run) {
     }
 }
 
-void ch_act(chela_run *run) {
+static struct ch_batch_opts act_batch_opts(chela_run *run) {
     chela_session *s = run->session;
     const chela_agent *a = s->agent;
+    return (struct ch_batch_opts){.loop = run->loop,
+                                  .workers = a->rt->workers,
+                                  .registry = &a->registry,
+                                  .workspace = a->workspace,
+                                  .session = s->key,
+                                  .run = run->id,
+                                  .turn = run->m.turns,
+                                  .parallel = a->parallel,
+                                  .max_calls = ch_run_calls_left(&run->m),
+                                  .in_sequence = ch_features_end_by_actions(run),
+                                  .policy = &run->permit.policy,
+                                  .approvals = a->approvals,
+                                  .granted = run->permit.forgets ? NULL : s->granted,
+                                  .ask_means = run->permit.ask_means,
+                                  .memory =
+                                      run->permit.forgets ? NULL : &ch_parent_root(run)->memory,
+                                  .sandbox = a->sandbox,
+                                  .jobs = s->jobs,
+                                  .buffers = ch_parent_root(run)->agent->buffers,
+                                  .window = ch_target_window(run->target),
+                                  .state = &s->state,
+                                  .channel = s->channel->name ? s->channel : NULL,
+                                  .own = ch_selection_own(s->selection),
+                                  .listener = &a->rt->listener,
+                                  .ops = &ops,
+                                  .user = run};
+}
+
+/* A hook before a call gets the calls of complete replies only. Calls of a sequence, and calls
+ * that a new message makes needless, do not begin. */
+static bool may_read_early(const chela_run *run) {
+    return !ch_run_stops(run) && !run->dead && !run->batch && run->steering.n == 0 &&
+           run->m.closing == CH_REASON_NONE && !ch_hook_awaits_tools(run) &&
+           !ch_features_end_by_actions(run);
+}
+
+bool ch_act_read_early(chela_run *run, const struct ch_model_event *closed) {
+    struct ch_acting *a = run->acting;
+    if (!may_read_early(run))
+        return true;
+    struct ch_batch_opts opts = act_batch_opts(run);
+    if (!a->early)
+        a->early = ch_early_reads_new(&opts);
+    struct ch_block call = {.type = CH_BLOCK_TOOL_CALL,
+                            .id = closed->id,
+                            .name = closed->name,
+                            .text = closed->so_far};
+    ch_early_reads_offer(a->early, closed->index, &call);
+    return true;
+}
+
+void ch_act_drop_early(chela_run *run) {
+    ch_early_reads_close(CH_TAKE(run->acting->early));
+}
+
+bool ch_act_tell(chela_run *run, const struct ch_msg *m, unsigned *calls) {
+    for (uint32_t i = 0; i < m->nblocks; i++) {
+        const struct ch_block *b = &m->blocks[i];
+        if (b->type != CH_BLOCK_TOOL_CALL)
+            continue;
+        ++*calls;
+        bool whole = !(b->flags & (CH_F_CUT | CH_F_INVALID));
+        CH_ARENA_AUTO arena = {0};
+        struct ch_block named;
+        if (ch_call_by_name(ch_selection_own(run->session->selection), b, &arena, &named))
+            b = &named;
+        struct chela_event ev = {.type = CHELA_EV_TOOL_CALL,
+                                 .call = {.index = *calls - 1,
+                                          .id = ch_str(b->id),
+                                          .name = ch_str(b->name),
+                                          .arguments = ch_str(whole ? b->text : CH_SV("{}"))}};
+        if (b->flags & CH_F_REPAIRED)
+            ch_emit_warning(run, "the arguments of call %u were not JSON: chela repaired them",
+                            *calls);
+        if (!ch_emit(run, &ev))
+            return false;
+    }
+    return true;
+}
+
+void ch_act(chela_run *run) {
     ch_tool_choice_select(run); /* calls of an earlier process may need call_tool */
-    struct ch_batch_opts opts = {.loop = run->loop,
-                                 .workers = a->rt->workers,
-                                 .registry = &a->registry,
-                                 .workspace = a->workspace,
-                                 .session = s->key,
-                                 .run = run->id,
-                                 .turn = run->m.turns,
-                                 .parallel = a->parallel,
-                                 .max_calls = ch_run_calls_left(&run->m),
-                                 .in_sequence = ch_features_end_by_actions(run),
-                                 .policy = &run->permit.policy,
-                                 .approvals = a->approvals,
-                                 .granted = run->permit.forgets ? NULL : s->granted,
-                                 .ask_means = run->permit.ask_means,
-                                 .memory =
-                                     run->permit.forgets ? NULL : &ch_parent_root(run)->memory,
-                                 .sandbox = a->sandbox,
-                                 .jobs = s->jobs,
-                                 .buffers = ch_parent_root(run)->agent->buffers,
-                                 .window = ch_target_window(run->target),
-                                 .state = &s->state,
-                                 .channel = s->channel->name ? s->channel : NULL,
-                                 .own = ch_selection_own(s->selection),
-                                 .listener = &a->rt->listener,
-                                 .ops = &ops,
-                                 .user = run};
+    struct ch_batch_opts opts = act_batch_opts(run);
+    opts.early = CH_TAKE(run->acting->early);
     run->batch = ch_batch_start(run->reply, &opts);
     if (run->past)
         recall_calls(run);

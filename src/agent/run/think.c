@@ -51,7 +51,6 @@
 #include "model/provider/target.h"
 #include "model/provider/target_aws.h"
 #include "prompt/envelope.h"
-#include "tool/call/call_by_name.h"
 
 /* Texts that few turns have. */
 struct turn_texts {
@@ -499,6 +498,8 @@ static void on_model_event(const struct ch_model_event *event, void *user) {
         run->turn->unseen += mev->type == CH_MEV_TEXT ? mev->text.n : 0;
         return;
     }
+    if (mev->type == CH_MEV_CALL_CLOSED && ch_act_read_early(run, mev))
+        return;
     if (mev->type == CH_MEV_CALL_DELTA) {
         ev.type = CHELA_EV_TOOL_CALL_DELTA;
         ev.call.index = mev->index;
@@ -516,31 +517,6 @@ static void on_model_event(const struct ch_model_event *event, void *user) {
     }
     if (ch_hook_delta(run, &ev))
         ch_emit(run, &ev);
-}
-
-static bool emit_calls(chela_run *run, const struct ch_msg *m, unsigned *calls) {
-    for (uint32_t i = 0; i < m->nblocks; i++) {
-        const struct ch_block *b = &m->blocks[i];
-        if (b->type != CH_BLOCK_TOOL_CALL)
-            continue;
-        ++*calls;
-        bool whole = !(b->flags & (CH_F_CUT | CH_F_INVALID));
-        CH_ARENA_AUTO arena = {0};
-        struct ch_block named;
-        if (ch_call_by_name(ch_selection_own(run->session->selection), b, &arena, &named))
-            b = &named;
-        struct chela_event ev = {.type = CHELA_EV_TOOL_CALL,
-                                 .call = {.index = *calls - 1,
-                                          .id = ch_str(b->id),
-                                          .name = ch_str(b->name),
-                                          .arguments = ch_str(whole ? b->text : CH_SV("{}"))}};
-        if (b->flags & CH_F_REPAIRED)
-            ch_emit_warning(run, "the arguments of call %u were not JSON: chela repaired them",
-                            *calls);
-        if (!ch_emit(run, &ev))
-            return false;
-    }
-    return true;
 }
 
 static bool used_nothing(const struct ch_usage *u) {
@@ -722,7 +698,7 @@ void ch_think_reply(chela_run *run, struct ch_reply *r) {
         return;
     if (run->reply && extras && !ch_reply_extras_tell(run, run->reply, &need_texts(run)->citations))
         return;
-    if (run->reply && !emit_calls(run, run->reply, &in.calls))
+    if (run->reply && !ch_act_tell(run, run->reply, &in.calls))
         return;
     judge_reply(run, verdict, &in);
     in.has_text |= made; /* an image is an answer */
@@ -886,6 +862,7 @@ void ch_think_compact(chela_run *run) {
 static void expect_reply(chela_run *run) {
     struct turn_texts *texts = run->turn->texts;
     ch_vendor_job_end(&run->turn->job);
+    ch_act_drop_early(run);
     ch_arena_clear(&run->arena);
     run->turn->output_shown = false;
     run->turn->unseen = 0;

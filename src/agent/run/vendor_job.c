@@ -100,8 +100,8 @@ const struct ch_http_request *ch_vendor_job_request(struct ch_vendor_job *job) {
 
 bool ch_vendor_job_is_news(struct ch_vendor_job *job, struct ch_model_event *ev) {
     bool reasoning = ev->type == CH_MEV_REASONING;
-    if (ev->type == CH_MEV_CALL_DELTA) /* the whole call follows */
-        return false;
+    if (ev->type == CH_MEV_CALL_DELTA || ev->type == CH_MEV_CALL_CLOSED)
+        return false; /* the whole call follows */
     size_t known = job->had[reasoning] - CH_MIN(job->had[reasoning], job->seen[reasoning]);
     job->seen[reasoning] += ev->text.n;
     if (known >= ev->text.n)

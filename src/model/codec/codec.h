@@ -72,6 +72,7 @@ enum ch_model_event_type {
     CH_MEV_REASONING,  /* like CH_MEV_TEXT */
     /* index; id and name when first known; text: a piece of the arguments */
     CH_MEV_CALL_DELTA,
+    CH_MEV_CALL_CLOSED, /* index, id, name; so_far: the arguments. The reply may still fail */
 };
 struct ch_model_event {
     enum ch_model_event_type type;

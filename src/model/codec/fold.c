@@ -284,8 +284,16 @@ int ch_fold_replace(struct ch_fold *f, unsigned key, struct ch_sv text) {
 
 void ch_fold_close(struct ch_fold *f, unsigned key) {
     struct block *b = fold_find(f, key);
-    if (b)
-        b->closed = true;
+    if (!b || b->closed)
+        return;
+    b->closed = true;
+    if (b->type == CH_BLOCK_TOOL_CALL && !(b->flags & CH_F_INVALID) && f->fn)
+        f->fn(&(struct ch_model_event){.type = CH_MEV_CALL_CLOSED,
+                                       .index = b->call,
+                                       .id = b->id,
+                                       .name = b->name,
+                                       .so_far = ch_buf_sv(&b->text)},
+              f->user);
 }
 
 void ch_fold_close_all(struct ch_fold *f) {

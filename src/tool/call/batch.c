@@ -21,6 +21,7 @@
 #include "json/writer.h"
 #include "tool/call/call.h"
 #include "tool/call/consent.h"
+#include "tool/call/early_reads.h"
 #include "tool/call/question.h"
 #include "tool/call/state.h"
 #include "tool/call/wait.h"
@@ -35,6 +36,8 @@ struct ch_batch {
     bool in_sequence;
 
     const struct ch_msg *reply; /* borrowed */
+    struct ch_early_reads *early; /* owned; NULL: no call began before the batch */
+    size_t begun;                 /* calls that batch_tell_begun has looked at */
     chela_call **calls; /* owned references, in call order; `ended` is behind them, in this block */
     size_t n;           /* 0: the calls are not made yet (batch_make_calls) */
     size_t next;        /* first call neither started nor deferred */
@@ -78,8 +81,11 @@ static void batch_make_calls(struct ch_batch *b) {
         return;
     for (size_t i = 0; i < b->reply->nblocks; i++)
         if (blocks[i].type == CH_BLOCK_TOOL_CALL) {
-            b->calls[b->n] = ch_call_new(&b->env, b, &blocks[i], b->n);
+            chela_call *early = ch_early_reads_take(b->early, b->n, &blocks[i], &b->env, b);
+            b->calls[b->n] = early ? early : ch_call_new(&b->env, b, &blocks[i], b->n);
             b->n++;
+            if (early && early->state == CH_CALL_ENDED)
+                b->ended[b->nended++] = early;
         }
 }
 
@@ -346,6 +352,29 @@ static bool batch_ask_gate(struct ch_batch *b, chela_call *call) {
     return !b->closed;
 }
 
+static void batch_tell_started(struct ch_batch *b, chela_call *call) {
+    bool first = !call->announced;
+
+    call->announced = true;
+    if (b->ops->started && first)
+        b->ops->started(call->block, b->user);
+}
+
+/* Report the first call that began before the batch and was not reported yet. */
+static bool batch_tell_begun(struct ch_batch *b) {
+    for (; b->early && b->begun < b->n; b->begun++) {
+        chela_call *call = b->calls[b->begun];
+        if (!call->attempts || call->announced)
+            continue;
+        batch_tell_started(b, call);
+        struct ch_sv progress = ch_early_reads_progress(b->early, b->begun);
+        if (progress.n && !b->closed)
+            batch_on_progress(call, progress);
+        return true;
+    }
+    return false;
+}
+
 static void batch_start(struct ch_batch *b, chela_call *call) {
     if (ch_question_is_open(call)) { /* known from before a restart */
         call->state = CH_CALL_RESTING;
@@ -360,10 +389,7 @@ static void batch_start(struct ch_batch *b, chela_call *call) {
     }
     if (!batch_ask_gate(b, call))
         return;
-    bool first = !call->announced;
-    call->announced = true;
-    if (b->ops->started && first)
-        b->ops->started(call->block, b->user);
+    batch_tell_started(b, call);
     /* the owner cancelled or closed in the callback */
     if (b->closed || call->state != CH_CALL_READY)
         return;
@@ -583,6 +609,7 @@ static void tell_over(struct ch_batch *b) {
 static void batch_destroy(struct ch_batch *b) {
     for (size_t i = 0; i < b->n; i++)
         ch_call_abandon(b->calls[i]);
+    ch_early_reads_close(b->early);
     ch_session_state_release(&b->own_state);
     ch_free(b);
 }
@@ -595,7 +622,8 @@ static void batch_pump(struct ch_task *t) {
     b->pumping = true;
     batch_make_calls(b);
     while (!b->closed &&
-           (batch_announce(b) || batch_advance(b) || batch_put_question(b) || batch_ask(b)))
+           (batch_tell_begun(b) || batch_announce(b) || batch_advance(b) ||
+            batch_put_question(b) || batch_ask(b)))
         ;
     if (!b->closed)
         tell_over(b);
@@ -614,48 +642,20 @@ static size_t batch_count_calls(const struct ch_msg *reply) {
     return n;
 }
 
-/* Saving results is useless if the model has no tool to read them. */
-static bool can_spill(const struct ch_batch_opts *opts) {
-    struct ch_sv name = CH_SV("read");
-    const struct ch_tool *tool = ch_registry_find(opts->registry, name);
-
-    return tool && !opts->no_spill && ch_policy_allows(opts->policy, name, tool->permission);
-}
-
 static struct ch_call_env batch_make_env(const struct ch_batch_opts *opts) {
-    return (struct ch_call_env){
-        .loop = opts->loop,
-        .workers = opts->workers,
-        .registry = opts->registry,
-        .workspace = opts->workspace ? opts->workspace : "/",
-        .session = opts->session ? opts->session : "",
-        .run = opts->run ? opts->run : "",
-        .turn = opts->turn,
-        .shape = {.window = opts->window, .records = opts->records},
-        .spill = can_spill(opts),
-        .state = opts->state,
-        .channel = opts->channel,
-        .own = opts->own,
-        .policy = opts->policy,
-        .approvals = opts->approvals,
-        .granted = opts->granted,
-        .ask_means = opts->ask_means,
-        .memory = opts->memory,
-        .sandbox = opts->sandbox,
-        .jobs = opts->jobs,
-        .listener = opts->listener,
-        .buffers = opts->buffers,
-        .ask = opts->ops->ask ? batch_on_ask : NULL,
-        .before = opts->ops->before ? on_before : NULL,
-        .invalid = opts->ops->invalid ? on_invalid : NULL,
-        .ended = on_ended,
-        .rested = batch_on_rested,
-        .checkpoint = batch_on_checkpoint,
-        .timer = opts->ops->timer ? batch_on_timer : NULL,
-        .puts_questions = opts->ops->question != NULL,
-        .progress = batch_on_progress,
-        .used = on_used,
-    };
+    struct ch_call_env env = ch_call_env_of(opts);
+
+    env.ask = opts->ops->ask ? batch_on_ask : NULL;
+    env.before = opts->ops->before ? on_before : NULL;
+    env.invalid = opts->ops->invalid ? on_invalid : NULL;
+    env.ended = on_ended;
+    env.rested = batch_on_rested;
+    env.checkpoint = batch_on_checkpoint;
+    env.timer = opts->ops->timer ? batch_on_timer : NULL;
+    env.puts_questions = opts->ops->question != NULL;
+    env.progress = batch_on_progress;
+    env.used = on_used;
+    return env;
 }
 
 struct ch_batch *ch_batch_start(const struct ch_msg *reply, const struct ch_batch_opts *opts) {
@@ -669,6 +669,7 @@ struct ch_batch *ch_batch_start(const struct ch_msg *reply, const struct ch_batc
     if (!b->env.state)
         b->env.state = &b->own_state;
     b->reply = reply;
+    b->early = opts->early;
     b->ops = opts->ops;
     b->user = opts->user;
     b->parallel = opts->parallel ? opts->parallel : CH_DEFAULT_PARALLEL;

@@ -13,6 +13,7 @@
 
 struct ch_batch;
 struct ch_call_listener;
+struct ch_early_reads;
 struct ch_jobs;
 struct ch_jw;
 struct ch_sandbox_policy;
@@ -136,6 +137,7 @@ struct ch_batch_opts {
     struct ch_session_state *state;
     /* borrowed, with the listener it points to (call_listener.h); NULL: none */
     struct ch_call_listener *const *listener;
+    struct ch_early_reads *early; /* the batch owns it from ch_batch_start on; NULL: none */
     const struct ch_batch_ops *ops; /* borrowed as long as the batch */
     void *user;
 };

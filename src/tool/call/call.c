@@ -35,6 +35,42 @@
 #include "tool/call/wait.h"
 #include "tool/process/sandbox_policy.h"
 
+/* --- the owner's services ------------------------------------------------ */
+
+/* Saving results is useless if the model has no tool to read them. */
+static bool can_spill(const struct ch_batch_opts *opts) {
+    struct ch_sv name = CH_SV("read");
+    const struct ch_tool *tool = ch_registry_find(opts->registry, name);
+
+    return tool && !opts->no_spill && ch_policy_allows(opts->policy, name, tool->permission);
+}
+
+struct ch_call_env ch_call_env_of(const struct ch_batch_opts *opts) {
+    return (struct ch_call_env){
+        .loop = opts->loop,
+        .workers = opts->workers,
+        .registry = opts->registry,
+        .workspace = opts->workspace ? opts->workspace : "/",
+        .session = opts->session ? opts->session : "",
+        .run = opts->run ? opts->run : "",
+        .turn = opts->turn,
+        .shape = {.window = opts->window, .records = opts->records},
+        .spill = can_spill(opts),
+        .state = opts->state,
+        .channel = opts->channel,
+        .own = opts->own,
+        .policy = opts->policy,
+        .approvals = opts->approvals,
+        .granted = opts->granted,
+        .ask_means = opts->ask_means,
+        .memory = opts->memory,
+        .sandbox = opts->sandbox,
+        .jobs = opts->jobs,
+        .listener = opts->listener,
+        .buffers = opts->buffers,
+    };
+}
+
 /* --- life ---------------------------------------------------------------- */
 
 /* The parts of a key are separated by ':', so they must not contain ':'. Other special

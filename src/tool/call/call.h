@@ -164,6 +164,9 @@ struct chela_call {
     atomic_uint nlines;
 };
 
+/* The values of the options, without callbacks. */
+struct ch_call_env ch_call_env_of(const struct ch_batch_opts *opts);
+
 /* index: position of the call in its reply. Texts are copied. */
 chela_call *ch_call_new(const struct ch_call_env *env, void *owner, const struct ch_block *block,
                         size_t index);
