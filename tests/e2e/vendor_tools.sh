@@ -153,6 +153,7 @@ jq -n '{replies: [{content_type: "application/json", body: ({id: "msg_1", type: 
     {type: "server_tool_use", id: "srvtoolu_1", name: "code_execution", input: {code: "await ls()"}},
     {type: "tool_use", id: "toolu_1", name: "ls", input: {}, caller: {type: "code_execution_20260120", tool_id: "srvtoolu_1"}}]} | tojson)}, {blocks: [{text: ["done"]}]}]}' >"$tmp/code.json"
 sed -i 's/anthropic: \[/anthropic: [{ type: code_execution_20260521, name: code_execution }, { tools: "ls,read", allowed_callers: [direct, code_execution_20260120] }, /' "$space/chela.yaml"
+sed -i 's/^  defaults:/  defaults:\n    tools: { parallel: 1 }/' "$space/chela.yaml"
 ask "$claude" code --approve auto
 same "anthropic: code's call: answered with container and caller" '0 "container_1" "srvtoolu_1" ["tool_result"] ' \
     "$status $(requests 'select(.n == 1).body | .container, .messages[1].content[1].caller.tool_id, [.messages[2].content[].type]' | paste -sd ' ') $(requests '.problems[]')"

@@ -277,6 +277,16 @@ static void a_deferral(struct checker *c, const struct json *tools) {
         fatal(c, "tools: defer_loading needs a tool search tool");
 }
 
+/* Code that calls tools excludes some choices. */
+static void a_choice(struct checker *c, const struct json *body) {
+    const struct json *tools = json_get(body, "tools"), *choice = json_get(body, "tool_choice");
+
+    for (const struct json *t = tools ? tools->first : NULL; t; t = t->next)
+        if (json_get(t, "allowed_callers") && json_true(choice, "disable_parallel_tool_use"))
+            fatal(c, "tool_choice: disable_parallel_tool_use is not supported with "
+                     "programmatic tool calling");
+}
+
 static void a_tools(struct checker *c, const struct json *tools) {
     if (!json_is(tools, JSON_ARRAY)) {
         fatal(c, "tools: Input should be a valid list");
@@ -363,6 +373,7 @@ static void anthropic(struct checker *c, const struct request *rq) {
         a_message(c, m, i++, &before);
     none_open(c, "messages");
     a_waiting_code(c, v, messages);
+    a_choice(c, v);
     if (c->calls.nseen && !json_get(v, "tools"))
         note(c, "history with calls, and no tools");
     if (c->cache_marks > 4)

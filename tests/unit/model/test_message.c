@@ -33,7 +33,8 @@ static const struct ch_block all_types[] = {
      .text = CH_SV("CCCC"),
      .name = CH_SV("application/pdf"),
      .id = CH_SV("a.pdf")},
-    {.type = CH_BLOCK_TOOL_CALL, .text = CH_SV("{\"a\":1}"), .id = CH_SV("c1"), .name = CH_SV("f")},
+    {.type = CH_BLOCK_TOOL_CALL,
+     .runner = CH_RUN_RUNTIME, .text = CH_SV("{\"a\":1}"), .id = CH_SV("c1"), .name = CH_SV("f")},
     {.type = CH_BLOCK_TOOL_CALL,
      .text = CH_SV("{ \"a\" : 1.0, \"u\":\"\\u00e9\" }"),
      .id = CH_SV("c2"),
@@ -69,7 +70,10 @@ static const struct ch_block all_types[] = {
      .name = CH_SV("f")},
     {.type = CH_BLOCK_IMAGE, .text = CH_SV("AAAA"), .name = CH_SV("image/png")},
     {.type = CH_BLOCK_DOCUMENT, .text = CH_SV("CCCC"), .name = CH_SV("application/pdf")},
-    {.type = CH_BLOCK_OPAQUE, .text = CH_SV("{\"type\": \"x\"}"), .name = CH_SV("server_tool_use")},
+    {.type = CH_BLOCK_OPAQUE,
+     .runner = CH_RUN_VENDOR,
+     .text = CH_SV("{\"type\": \"x\"}"),
+     .name = CH_SV("server_tool_use")},
 };
 
 static void assert_same_text(struct ch_sv a, struct ch_sv b) {
@@ -82,6 +86,7 @@ static void assert_same_block(const struct ch_block *a, const struct ch_block *b
     assert_int_equal(a->type, b->type);
     assert_int_equal(a->flags, b->flags);
     assert_int_equal(a->span, b->span);
+    assert_int_equal(a->runner, b->runner);
     assert_same_text(a->text, b->text);
     assert_same_text(a->id, b->id);
     assert_same_text(a->name, b->name);

@@ -115,18 +115,26 @@ int ch_anthropic_head(const struct ch_model_request *req, struct ch_buf *out,
     return CHELA_OK;
 }
 
+/* The service refuses to hold back parallel calls where its code may call tools. */
+static bool holds_back_parallel(const struct ch_model_request *req) {
+    for (size_t i = 0; i < req->ntools; i++)
+        if (req->tools[i].callers.n)
+            return false;
+    return req->no_parallel && req->choice != CH_CHOICE_NONE;
+}
+
 static void anthropic_encode_write_tool_choice(const struct ch_model_request *req,
                                                struct ch_jw *w) {
     bool forced = ch_is_forced(req) && !ch_request_is(req, CH_M_NO_FORCED);
-    bool none = req->choice == CH_CHOICE_NONE;
-    if (!req->ntools || (!forced && !none && !req->no_parallel))
+    bool none = req->choice == CH_CHOICE_NONE, single = holds_back_parallel(req);
+    if (!req->ntools || (!forced && !none && !single))
         return;
     bool one = forced && req->choice == CH_CHOICE_ONE;
     ch_jw_kbegin(w, "tool_choice", '{');
     ch_jw_kcstr(w, "type", one ? "tool" : forced ? "any" : none ? "none" : "auto");
     if (one)
         ch_jw_kstr(w, "name", req->choice_name);
-    if (req->no_parallel && !none)
+    if (single)
         ch_jw_kbool(w, "disable_parallel_tool_use", true);
     ch_jw_end(w, '}');
 }
