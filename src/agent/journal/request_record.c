@@ -6,7 +6,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/redact.h"
-#include "model/catalog/model_facts.h"
+#include "model/catalog/model_columns.h"
 #include "model/catalog/provider.h"
 #include "model/codec/codec.h"
 #include "model/codec/encode.h"
@@ -115,6 +115,17 @@ static void write_quirks(struct ch_jw *w, unsigned quirks) {
     ch_jw_end(w, ']');
 }
 
+/* What the user's file and the configuration say differently from the built-in table. */
+static void write_facts(struct ch_jw *w, const struct ch_model_facts *f, struct ch_sv model) {
+    struct ch_some_facts some = {.facts = *f};
+    some.known = ch_columns_compare(f, ch_model_facts(model)) & CH_COLUMNS_OF_REQUEST;
+    if (!some.known)
+        return;
+    ch_jw_kbegin(w, "facts", '{');
+    ch_some_facts_write(w, &some);
+    ch_jw_end(w, '}');
+}
+
 static void write_endpoint(struct ch_jw *w, const struct ch_endpoint *ep, struct ch_sv model) {
     CH_BUF_AUTO url = {0};
     ch_buf_add_str(&url, ep->base_url ? ep->base_url : "");
@@ -124,6 +135,8 @@ static void write_endpoint(struct ch_jw *w, const struct ch_endpoint *ep, struct
     ch_jw_kcstr(w, "base_url", ch_buf_str(&url));
     ch_jw_kstr(w, "model", model);
     write_quirks(w, ep->quirks);
+    if (ep->facts)
+        write_facts(w, ep->facts, model);
     if (!ep->extra_body.n)
         return;
     ch_buf_clear(&url);

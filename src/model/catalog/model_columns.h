@@ -52,6 +52,14 @@ typedef uint64_t ch_column_set; /* bits 1 << enum ch_column */
     (CH_COLUMN_BIT(price_in) | CH_COLUMN_BIT(price_out) | CH_COLUMN_BIT(price_cache_read) |     \
      CH_COLUMN_BIT(price_cache_write) | CH_COLUMN_BIT(tiers))
 
+/* Columns that the bytes of a request depend on. */
+#define CH_COLUMNS_OF_REQUEST                                                                   \
+    (CH_COLUMN_BIT(output_max) | CH_COLUMN_BIT(apis) | CH_COLUMN_BIT(efforts) |                 \
+     CH_COLUMN_BIT(thinking) | CH_COLUMN_BIT(thinks) | CH_COLUMN_BIT(display_default) |         \
+     CH_COLUMN_BIT(effort_beside_thinking) | CH_COLUMN_BIT(tool_choice) |                       \
+     CH_COLUMN_BIT(sampling) | CH_COLUMN_BIT(structured) | CH_COLUMN_BIT(tool_search) |         \
+     CH_COLUMN_BIT(cache_retention))
+
 struct ch_some_facts { /* facts of which some columns are known */
     struct ch_model_facts facts;
     ch_column_set known;

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
-#include "model/catalog/model_facts.h"
+#include "model/catalog/model_columns.h"
 #include "model/catalog/provider.h"
 #include "model/codec/encoder.h"
 #include "model/message/message_json.h"
@@ -16,6 +16,7 @@ struct reading {
     struct ch_arena arena;
     struct ch_transcript transcript;
     struct ch_endpoint endpoint;
+    struct ch_model_facts facts;
     struct ch_model_request req;
     struct ch_buf dropped; /* members that have no effect: JSON strings, comma separated */
     struct chela_error *err;
@@ -56,6 +57,7 @@ static const struct {
     {"server_tools", LIST},    {"logprobs", NUMBER},
     {"kept_free", NUMBER},     {"no_calls", BOOL},
     {"note", TEXT},            {"unbound", NUMBER},
+    {"facts", OBJECT},
 };
 
 static bool is_of_type(const struct ch_json *v, int type) {
@@ -278,6 +280,28 @@ static int wire_encode_read_quirks(struct reading *r) {
     return CHELA_OK;
 }
 
+/* Columns of facts that differ from the built-in ones. */
+static int read_facts(struct reading *r) {
+    const struct ch_json *v = ch_json_get(r->v, "facts");
+    struct ch_some_facts some = {0};
+    if (!ch_json_is(v, CH_JSON_OBJECT))
+        return CHELA_OK;
+    for (CH_JSON_MEMBERS(key, x, v)) {
+        struct chela_error why = {0};
+        enum ch_column c = ch_column_find(ch_json_str(key));
+        if (c == CH_COLUMNS)
+            return ch_fail(r->err, CHELA_EINVAL, "request: there is no fact \"%.*s\"",
+                           CH_SV_FMT(ch_json_str(key)));
+        if (ch_column_read(c, x, &r->arena, &some, &why) < 0)
+            return ch_fail(r->err, CHELA_EINVAL, "request: facts: %s: %s", ch_column_name(c),
+                           why.message);
+    }
+    r->facts = *ch_model_facts(r->req.model);
+    ch_columns_apply(&r->facts, &some, ~UINT64_C(0));
+    r->endpoint.facts = &r->facts;
+    return CHELA_OK;
+}
+
 static void read_extras(struct reading *r) {
     const struct ch_json *headers = ch_json_get(r->v, "headers");
     const struct ch_json *body = ch_json_get(r->v, "extra_body");
@@ -323,6 +347,8 @@ static int read_endpoint(struct reading *r, const struct ch_codec *codec) {
         r->req.model = ch_sv_str(p->default_model ? p->default_model : "");
     read_extras(r);
     int rc = wire_encode_read_quirks(r);
+    if (rc == CHELA_OK)
+        rc = read_facts(r);
     if (r->endpoint.quirks & CH_Q_PROMPTED && !codec->inner)
         r->endpoint.codec = ch_codec_prompted(codec);
     return rc;

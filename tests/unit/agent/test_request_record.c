@@ -9,6 +9,7 @@
 #include "agent/journal/request_record.h"
 #include "base/limits.h"
 #include "base/sha256.h"
+#include "model/catalog/model_facts.h"
 #include "model/codec/encoder.h"
 #include "model/provider/target.h"
 #include "support/fake_journal.h"
@@ -287,6 +288,16 @@ static void test_endpoint(void **state) {
     w.req.revision++;
     record(&w);
     has(newest(&w, 1), "\"quirks\":[\"=\"]", true);
+    has(newest(&w, 1), "\"facts\"", false);
+    struct ch_model_facts facts = *ch_model_facts(w.req.model);
+    facts.price.input = 99; /* no byte of a request depends on it */
+    w.ep.facts = &facts;
+    w.req.revision++;
+    assert_string_equal(record(&w), "request"); /* nothing new */
+    facts.efforts = 1u << CH_EFFORT_XHIGH;
+    w.req.revision++;
+    record(&w);
+    has(newest(&w, 1), "\"facts\":{\"efforts\":[\"xhigh\"]}", true);
     has(newest(&w, 1), "\"extra_body\"", false);
     world_close(&w);
 }

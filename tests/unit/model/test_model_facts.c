@@ -156,6 +156,17 @@ static const struct {
      "\"https://aiplatform.googleapis.com/v1/projects/p/locations/global/publishers/google\"",
      "\"contents\"", "store"},
 
+    /* facts of a request go before those of the table */
+    {"anthropic", "\"model\":\"claude-opus-5-5\",\"reasoning\":\"max\",\"facts\":{\"efforts\":"
+                  "[\"low\",\"high\"],\"tool_choice\":[\"auto\",\"any\",\"tool\"]}," TOOL
+                  ",\"tool_choice\":\"any\"",
+     "\"tool_choice\":{\"type\":\"any\"}", "\"effort\":\"max\""},
+    {"openai-responses", "\"model\":\"gpt-6.1-sol\",\"reasoning\":\"off\",\"facts\":{\"efforts\":"
+                         "[\"none\",\"low\"]}",
+     "\"effort\":\"none\"", "\"effort\":\"low\""},
+    {"openai", "\"model\":\"new-one\",\"facts\":{\"sampling\":\"none\"}," HEAT, "\"new-one\"",
+     "temperature"},
+
     /* others */
     {"openai", "\"model\":\"kimi-k3\",\"provider\":\"moonshot\",\"reasoning\":\"off\"," HEAT,
      "\"reasoning_effort\":\"low\"", "temperature"},
