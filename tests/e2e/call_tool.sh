@@ -12,6 +12,8 @@ cat >"$space/rules.yaml" <<'YAML'
 rules:
   - { when: { user: "send", after: none }, call: { tool: call_tool, args: { name: send, arguments: { to: everybody } } } }
   - { when: { user: "wrong", after: none }, call: { tool: call_tool, args: { name: send, arguments: { towards: 5 } } } }
+  - { when: { user: "flat", after: none }, call: { tool: call_tool, args: { name: lever_7, hard: true } } }
+  - { when: { user: "astray", after: none }, call: { tool: find_tools, args: { query: lever, limit: 2 } } }
   - { when: { user: "pull", after: none }, call: { tool: call_tool, args: { name: lever_7 } } }
   - { when: { user: "forbidden", after: none }, call: { tool: call_tool, args: { name: lever_8 } } }
   - { when: { user: "find", after: none }, call: { tool: find_tools, args: { names: [lever_7, lever_8] } } }
@@ -47,6 +49,11 @@ chela run --session one --output jsonl "forbidden"
 holds "a denied tool: refused" '[.[] | select(.type == "tool_result") | .is_error and (.content | test("no tool named"))] == [true]'
 chela run --session one --output jsonl "wrong arguments"
 holds "arguments that do not fit: the error names the schema's key" '[.[] | select(.type == "tool_result") | .is_error and (.content | test("missing required key .to."))] == [true]'
+
+for words in flat astray; do
+    chela run --session one --output jsonl "$words"
+    holds "parameters that are not its own ($words): refused" '[.[] | select(.type == "tool_result") | .error_type] == ["invalid_arguments"]'
+done
 
 chela run --session two --approve ask "send it"
 exits "a call that needs consent" 5

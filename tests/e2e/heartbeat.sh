@@ -213,6 +213,10 @@ cat >"$space/order.yaml" <<'YAML'
 rules:
   - when: { user: 'error of send_message: [^#]*because (ban_member|fail_member|slow_member|exec)[^#]*(was refused|failed|took too long)' }
     call: { tool: send_message, args: { content: "{{1}}: it {{2}}." } }
+  - when: { user: 'error of send_message: [^#]*unknown key .to' }
+    call: { tool: send_message, args: { content: "Not in private." } }
+  - when: { user: 'New lines[^#]*tell Bob alone' }
+    call: [{ tool: send_message, args: { content: "a secret", to: Bob } }]
   - when: { user: 'New lines[^#]*throw him out' }
     call: [{ tool: ban_member, args: {} }, { tool: send_message, args: { content: "banned" } }]
   - when: { user: 'New lines[^#]*in vain' }
@@ -238,6 +242,8 @@ exits "a sequence: all of it succeeds" 0
 holds "a sequence: all of it succeeds, in order" \
     '[.[] | select(.type == "tool_start" or .type == "text_delta") | .name // .text] == ["ban_member", "send_message", "banned"] and .[-1].turns == 1'
 same "a sequence: all of it succeeds" 1 "$(wc -l <"$space/acted")"
+kept alone "tell Bob alone"
+holds "a parameter that an action does not have: nothing is said" '.[-1].text == "Not in private."'
 kept vain "in vain"
 holds "a sequence: an action fails" '.[-1] | .text == "I try\nfail_member: it failed." and .turns == 2'
 kept slow "slowly"

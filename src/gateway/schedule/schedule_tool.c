@@ -30,7 +30,7 @@ static const char schema[] =
     "\"timezone\":{\"type\":\"string\",\"description\":"
     "\"Of the times in `when`, e.g. Asia/Shanghai; default: this machine's\"},"
     "\"prompt\":{\"type\":\"string\",\"description\":\"What you are told then\"}},"
-    "\"required\":[\"action\"]}";
+    "\"required\":[\"action\"],\"additionalProperties\":false}";
 
 static int schedule_tool_refuse(chela_call *call, const char *type, const char *why) {
     return chela_result_error(call, type, "%s", why);

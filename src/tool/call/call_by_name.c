@@ -14,6 +14,13 @@ static const struct ch_json *arguments_of(const struct ch_json *call, struct ch_
     return v;
 }
 
+/* Arguments beside `arguments` would be dropped, and the tool would run without them. */
+static bool names_only(const struct ch_json *call) {
+    unsigned known = (ch_json_get(call, "name") != NULL) + (ch_json_get(call, "arguments") != NULL);
+
+    return call->type == CH_JSON_OBJECT && call->n == known;
+}
+
 bool ch_call_by_name(const struct ch_registry *own, const struct ch_block *block,
                      struct ch_arena *arena, struct ch_block *out) {
     const struct ch_tool *tool = own ? ch_registry_find(own, block->name) : NULL;
@@ -27,7 +34,7 @@ bool ch_call_by_name(const struct ch_registry *own, const struct ch_block *block
         return false;
     struct ch_sv name = ch_json_get_str(call, "name");
     const struct ch_json *arguments = arguments_of(call, arena);
-    if (!name.n || (arguments && arguments->type != CH_JSON_OBJECT))
+    if (!name.n || !names_only(call) || (arguments && arguments->type != CH_JSON_OBJECT))
         return false;
     struct ch_jw w = ch_jw(&text);
     if (arguments)

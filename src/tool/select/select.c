@@ -461,12 +461,12 @@ static const char *own_name(const struct ch_selection *s, int which) {
     return names[which][taken];
 }
 
-/* Only a call that names no tool arrives here (call_by_name.h). */
+/* Only a call that names no tool, or has other members, arrives here (call_by_name.h). */
 static int call_run(chela_call *call, void *user) {
     (void)user;
     return chela_result_error(call, "invalid_arguments",
                               "%s: give `name`, the name of a tool, and `arguments`, an object as "
-                              "the schema of this tool says.",
+                              "the schema of this tool says, and nothing else.",
                               chela_call_name(call));
 }
 
@@ -477,12 +477,14 @@ static void add_own(struct ch_selection *s, struct ch_sv input) {
         "\"query\":{\"type\":\"string\",\"description\":"
         "\"What you want to do, in a few words, e.g. convert currency\"},"
         "\"names\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"maxItems\":20,"
-        "\"description\":\"Names of tools that you know of\"}}}";
+        "\"description\":\"Names of tools that you know of\"}},"
+        "\"additionalProperties\":false}";
     static const char call_schema[] =
         "{\"type\":\"object\",\"properties\":{"
         "\"name\":{\"type\":\"string\",\"description\":\"Name of the tool\"},"
         "\"arguments\":{\"type\":\"object\",\"description\":"
-        "\"Its arguments, as its schema says\"}},\"required\":[\"name\"]}";
+        "\"Its arguments, as its schema says\"}},\"required\":[\"name\"],"
+        "\"additionalProperties\":false}";
 
     ch_buf_addf(&text,
                 "Get the schemas of tools that are not described to you, by what you want to do or "

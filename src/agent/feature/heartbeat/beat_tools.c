@@ -230,7 +230,7 @@ int ch_beat_tools_add(chela_agent *a, struct chela_error *err) {
                         .schema =
                             "{\"type\":\"object\",\"properties\":{\"content\":{\"type\":\"string\","
                             "\"minLength\":1},\"reply_to\":{\"type\":\"string\"}," MORE
-                            "},\"required\":[\"content\"]}",
+                            "},\"required\":[\"content\"],\"additionalProperties\":false}",
                         .fn = send_message, .effect = CHELA_EFFECT_KEYED,
                         .flags = CHELA_TOOL_SENDS),
         CHELA_TOOL_OPTS(.name = CH_REACT_ACTION,
@@ -238,12 +238,13 @@ int ch_beat_tools_add(chela_agent *a, struct chela_error *err) {
                         .schema =
                             "{\"type\":\"object\",\"properties\":{\"emoji\":{\"type\":\"string\","
                             "\"minLength\":1},\"message_id\":{\"type\":\"string\"}," MORE
-                            "},\"required\":[\"emoji\"]}",
+                            "},\"required\":[\"emoji\"],\"additionalProperties\":false}",
                         .fn = beat_tools_react, .effect = CHELA_EFFECT_KEYED),
         CHELA_TOOL_OPTS(
                 .name = CH_SILENT_ACTION, .description = "Say nothing now.",
                 .schema =
-                    "{\"type\":\"object\",\"properties\":{\"why\":{\"type\":\"string\"}," MORE "}}",
+                    "{\"type\":\"object\",\"properties\":{\"why\":{\"type\":\"string\"}," MORE
+                    "},\"additionalProperties\":false}",
                 .fn = stay_silent, .effect = CHELA_EFFECT_READ),
     };
     int rc = 0;
