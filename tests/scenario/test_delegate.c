@@ -19,6 +19,9 @@ static const char delegating[] =
     "work } }, { tool: clerk, args: { task: work } }] }\n"
     "  - { when: { system: lead, user: stall, after: none }, call: { tool: clerk, args: { task: "
     "stall } } }\n"
+    "  - { when: { system: lead, user: shorten, after: none }, call: { tool: clerk, args: { task: "
+    "shorten } } }\n"
+    "  - { when: { user: \"^shorten\" }, say: half, stop: max_tokens }\n"
     "  - { when: { system: lead, user: beside, after: none }, call: { tool: aide, args: { task: "
     "work, background: true } } }\n"
     "  - { when: { system: lead, after: none }, call: { tool: clerk, args: { task: work } } }\n"
@@ -172,6 +175,16 @@ static void test_results(void **state) {
     assert_int_equal(o.stamps, 2);
     assert_true(o.childs > 10);
     assert_non_null(strstr(chela_run_text(o.run), "heard did stamp"));
+    close_office(&o);
+}
+
+/* A caller knows that an answer is not complete. */
+static void test_cut_answer(void **state) {
+    struct office o;
+    (void)state;
+    open_office(&o, 0, delegating);
+    play(&o, "please shorten it", "task_completed");
+    assert_non_null(strstr(chela_run_text(o.run), "half\n\nThe answer was cut"));
     close_office(&o);
 }
 
@@ -409,6 +422,7 @@ static void test_consent_beside(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         BOTH_WAYS(test_results),   cmocka_unit_test(test_not_offered), BOTH_WAYS(test_consent),
+        cmocka_unit_test(test_cut_answer),
         BOTH_WAYS(test_consent_at_once), BOTH_WAYS(test_hook),     BOTH_WAYS(test_edit),
         BOTH_WAYS(test_client_tool),     BOTH_WAYS(test_cancel),   BOTH_WAYS(test_leaving),
         BOTH_WAYS(test_take_over),       cmocka_unit_test(test_child_of_paused_parent),

@@ -42,7 +42,7 @@ static void close_child(struct ch_child_run *c) {
 
 struct ending {
     enum ch_reason reason;
-    struct ch_sv text, error;
+    struct ch_sv text, error, told; /* told: the sentence about the end */
     const char *run;
 };
 
@@ -59,13 +59,18 @@ static void write_details(const struct ch_child_run *c, const struct ending *e) 
     chela_result_details(c->call, ch_buf_str(&json));
 }
 
-/* The child's answer is the result of the call. If the child was stopped, the result is an
- * error with that answer. */
+/* The child's answer is the result of the call, with the sentence that it is empty or cut. If
+ * the child was stopped, the result is an error with that answer. */
 static void conclude(struct ch_child_run *c, const struct ending *e) {
     chela_call *call = c->call;
     enum ch_run_status status = ch_reason_status(e->reason);
     if (ch_reason_answers(e->reason)) {
-        chela_result_text(call, e->text.p, e->text.n);
+        CH_BUF_AUTO answer = {0};
+        ch_buf_add_sv(&answer, e->text);
+        if (e->text.n && e->told.n)
+            ch_buf_add_str(&answer, "\n\n");
+        ch_buf_add_sv(&answer, e->told);
+        chela_result_text(call, ch_buf_str(&answer), answer.n);
     } else {
         bool agent = c->kind->level;
         struct ch_sv so_far = ch_utf8_cut(e->text, CH_LIMIT_ROLE_RESULT);
@@ -84,6 +89,7 @@ static void child_run_on_end(struct ch_child_run *c, const struct chela_event *e
     struct ending e = {.reason = (enum ch_reason)ev->end.reason,
                        .text = ch_unstr(ev->end.text),
                        .error = ch_unstr(ev->end.error),
+                       .told = ch_unstr(ev->end.ending),
                        .run = ev->run};
     if (ch_reason_status(e.reason) != CH_STATUS_PAUSED) {
         conclude(c, &e);
