@@ -36,7 +36,7 @@ for api in "${apis[@]}"; do
     chela run -q --model "$(model "$api")" --base-url "$base" --output jsonl go
     exits "self-signed, $api" 1
     events_are_well_formed "self-signed, $api"
-    if [ "$(wc -l <"$err")" = 1 ] && grep -qiE 'certificate|TLS' "$err"; then
+    if [ "$(wc -l <"$err")" = 2 ] && tail -n 1 "$err" | grep -qiE 'certificate|TLS'; then
         ok "self-signed, $api: one line says so"
     else
         not_ok "self-signed, $api: one line says so" "$(show)"

@@ -261,7 +261,7 @@ exits "key under another name" 0
 chela run -q --model anthropic/claude-test --base-url http://127.0.0.1:1 --output jsonl go
 exits "refused connection" 1
 events_are_well_formed "refused connection"
-same "refused connection: one line" "1" "$(wc -l <"$err")"
+same "refused connection: the sentence and the cause" "2" "$(wc -l <"$err")"
 
 # Without a model and a key: the scripted one, and it says so. Unless a model
 # server of the user's own is there, which would be asked first.

@@ -1,6 +1,6 @@
 # badreplies.sh -- replies with a fault (badreplies.py), over the protocol $api: the run continues,
-# or ends with one clear line; the next request has a valid history; no request is made twice
-# without need. tests/e2e has a script for each protocol that sets $api and sources this.
+# or ends with the sentence about the end and one clear line; the next request has a valid history;
+# no request is made twice without need. tests/e2e has a script for each protocol that sets $api and sources this.
 # shellcheck shell=bash
 . tests/support/tap.sh
 . tests/support/e2e.sh
@@ -36,10 +36,11 @@ while IFS=$'\t' read -r name flags code reason number results text line; do
     holds "$label: no count is negative" '[.[-1].usage | .. | numbers] | all(. >= 0)'
     if [ "$line" = - ]; then
         check "$label: nothing on stderr" test ! -s "$err"
-    elif [ "$(wc -l <"$err")" = 1 ] && grep -qE "^chela: .*$line" "$err"; then
-        ok "$label: one clear line on stderr"
+    elif [ "$(sed -n '1s/^chela: //p' "$err")" = "$(tail -n 1 "$out" | jq -r .ending)" ] && [ "$(wc -l <"$err")" -le 2 ] &&
+        tail -n 1 "$err" | grep -qE "^chela: .*$line"; then
+        ok "$label: the sentence and one clear line on stderr"
     else
-        not_ok "$label: one clear line on stderr" "$(show)"
+        not_ok "$label: the sentence and one clear line on stderr" "$(show)"
     fi
     chela run --model "${model[@]}" --base-url "$base" --session one -q --output jsonl "and now?"
     if [ "$status" = 0 ] && tail -n 1 "$out" | grep -qF '"text":"fine"'; then ok "$label: the session goes on"; else not_ok "$label: the session goes on" "$(show)"; fi

@@ -1,5 +1,5 @@
 # faults.sh -- a service that misbehaves, over the protocol $api: each way gives
-# one clear line on stderr, the right exit code and reason, and a stream of
+# the sentence about the end and one clear line on stderr, the right exit code and reason, and a stream of
 # events that is well formed to its end. tests/e2e has a script for each
 # protocol that sets $api and sources this, so that they run side by side.
 # shellcheck shell=bash
@@ -42,10 +42,11 @@ while read -r name flags code reason line; do
     if [[ $status =~ ^($code)$ ]]; then ok "$label: exit $code"; else not_ok "$label: exit $code" "$(show)"; fi
     events_are_well_formed "$label"
     holds "$label: reason $reason" ".[-1].reason | test(\"^($reason)$\")"
-    if [ "$(wc -l <"$err")" = 1 ] && grep -qE "$line" "$err"; then
-        ok "$label: one clear line on stderr"
+    ending=$(tail -n 1 "$out" | jq -r .ending)
+    if [ "$(wc -l <"$err")" = 2 ] && tail -n 1 "$err" | grep -qE "$line" && [ "$(sed -n '1s/^chela: //p' "$err")" = "$ending" ]; then
+        ok "$label: the sentence and one clear line on stderr"
     else
-        not_ok "$label: one clear line on stderr" "$(show)"
+        not_ok "$label: the sentence and one clear line on stderr" "$(show)"
     fi
     same "$label: requests without fault" "" "$(requests '.problems[]' | sort -u)"
 done <<<"$table"
@@ -115,7 +116,7 @@ holds "empty, $api: one nudge" '.[-1].text == "Sorry, here I am." and .[-1].turn
 same "empty, $api: requests without fault" "" "$(requests '.problems[]')"
 play "$api" always_empty --output jsonl
 exits "always_empty, $api" 0
-holds "always_empty, $api: two turns and a warning" '.[-1].turns == 2 and ([.[] | select(.type == "warning")] | length >= 1)'
+holds "always_empty, $api: two turns, and the end says that there is no answer" '.[-1].turns == 2 and (.[-1].ending | test("There was no answer"))'
 play "$api" reasoning_only --output jsonl
 exits "reasoning_only, $api" 0
 holds "reasoning_only, $api: one nudge" '.[-1].text == "Now I know." and .[-1].turns == 2'

@@ -79,6 +79,7 @@ static const struct chela_event example_end = {.end = {.status = CHELA_STATUS_DO
                                                        .reason = CHELA_REASON_COMPLETED,
                                                        .text = STR("It says hello."),
                                                        .error = STR("one line, if it failed"),
+                                                       .ending = STR("one sentence for the person"),
                                                        .turns = 2,
                                                        .tool_calls = 1,
                                                        .usage = USAGE,

@@ -47,6 +47,8 @@ static const char *text_of(const struct chela_event *ev, struct ch_buf *out) {
     }
     ch_buf_clear(out);
     ch_buf_add(out, s.p, s.n);
+    if (ev->type == CHELA_EV_RUN_END && ev->end.ending.n)
+        ch_buf_addf(out, "(%.*s)", (int)ev->end.ending.n, ev->end.ending.p);
     return ch_buf_str(out);
 }
 
@@ -104,6 +106,9 @@ static void test_a_run_with_a_call(void **state) {
         START("r2"),
         STATE("r2", "running", 0, "run_start:0 ;"),
         STATE("r2", "cancelled", 2, "run_end:1 ;"),
+        START("r3"),
+        STATE("r3", "running", 0, "run_start:0 ;"),
+        STATE("r3", "error\",\"ending\":\"Too bad.", 2, "run_end:1 (Too bad.);"),
     };
     (void)state;
     check_lines(lines, CH_LEN(lines));
