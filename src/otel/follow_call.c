@@ -132,15 +132,17 @@ void ch_follow_call_wait(const struct ch_otel_output *o, struct ch_follow_run *r
     if (!c)
         return;
     struct call_ref at = {o, r, run, call->id};
-    leave_wait(&at, c, now);
+    /* as in the state, which a next process reads: the clock may have ticked meanwhile */
+    int64_t from = w->from ? w->from : now;
+    leave_wait(&at, c, from);
     if (!c->waited) /* the next process knows the beginning from the state */
         c->start = c->since = w->since;
     if (!w->sleeps)
-        emit_attempt(&at, w->attempts ? w->attempts - 1 : 0, call->name, c->since, now,
+        emit_attempt(&at, w->attempts ? w->attempts - 1 : 0, call->name, c->since, from,
                      ch_wait_error_type(w->error));
     *c = (struct ch_follow_call){.id = c->id,
                                  .start = c->start,
-                                 .since = now,
+                                 .since = from,
                                  .until = w->until,
                                  .attempts = w->attempts,
                                  .sleeps = w->sleeps,
