@@ -22,7 +22,7 @@ static const struct chela_str media[] = {STR("chart.png")};
 
 /* One example per member of the union. */
 static const struct chela_event example_start = {
-    .start = {"s_1", "main", "anthropic/claude-sonnet-4-6", CHELA_MODE_REACT,
+    .start = {"s_1", "main", "anthropic/claude-sonnet-5-5", CHELA_MODE_REACT,
               "system@0.1.0#92f7f32c0b4c"}};
 static const struct chela_event example_state = {.state = {CHELA_STATE_OBSERVE, CHELA_STATE_THINK}};
 #define SOURCES                                                                                    \
@@ -36,7 +36,7 @@ static const struct chela_event example_turn = {.turn = {.turn = 1,
                                                          .citations = SOURCES,
                                                          .logprobs = LOGPROBS}};
 static const struct chela_event example_request = {
-    .request = {1, "anthropic/claude-sonnet-4-6", 3, 13, 13075, "planner"}};
+    .request = {1, "anthropic/claude-sonnet-5-5", 3, 13, 13075, "planner"}};
 static const struct chela_event example_delta = {.delta = {.text = STR("Let me ")}};
 static const struct chela_event example_call = {
     .call = {.id = STR("call_1"),
@@ -62,7 +62,7 @@ static const struct chela_event example_approval = {
                  .can_remember = true}};
 static const struct chela_event example_retry = {.retry = {1, 500, STR("HTTP 529")}};
 static const struct chela_event example_fallback = {
-    .fallback = {"anthropic/claude-sonnet-4-6", "openai/gpt-6-sol", STR("HTTP 529")}};
+    .fallback = {"anthropic/claude-sonnet-5-5", "openai/gpt-6-sol", STR("HTTP 529")}};
 static const struct chela_event example_handoff = {
     .fallback = {"front", "billing", STR("about a bill")}};
 static const struct chela_event example_compaction = {

@@ -23,7 +23,7 @@
      "environment variable that holds the API key"}
 #define CH_RUN_OPTS_SERVICE(type)                                                                  \
     {"model", 0, CH_OPT_TEXT, offsetof(type, model), "PROVIDER/MODEL", 0, 0, "Model",              \
-     "the model, such as anthropic/claude-sonnet-4-6 or ollama/qwen3"},                            \
+     "the model, such as anthropic/claude-sonnet-5-5 or ollama/qwen3"},                            \
     CH_RUN_OPTS_ENDPOINT(type)
 #define CH_RUN_OPTS_WIRE(type)                                                                     \
     {"ca-file", 0, CH_OPT_TEXT, offsetof(type, ca_file), "FILE", 0, 0, "Model",                    \

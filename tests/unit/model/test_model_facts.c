@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "model/catalog/model_facts.h"
+#include "model/catalog/provider.h"
 #include "model/codec/codec.h"
 #include "model/wire/wire_encode.h"
 
@@ -60,6 +61,20 @@ static void test_rows_are_found_by_their_names(void **state) {
             if (strcmp(found->match, f->match) != 0)
                 fail_msg("%s: %s", f->match, found->match);
         }
+}
+
+/* Without a configuration, a service's model has a row or a family, and its end is not known. */
+static void test_default_models_are_current(void **state) {
+    (void)state;
+    for (const struct ch_provider *p = ch_provider_table; p->name; p++) {
+        if (!p->default_model || p->local || strcmp(p->name, "openrouter") == 0)
+            continue;
+        const struct ch_model_facts *f = ch_model_facts(ch_sv_str(p->default_model));
+        if (!f->match || f->ends)
+            fail_msg("%s: %s %s", p->name, p->default_model, f->match ? f->ends : "has no row");
+        if (f->provider && !(f->price.input > 0))
+            fail_msg("%s: %s has no price", p->name, p->default_model);
+    }
 }
 
 static void test_efforts(void **state) {
@@ -206,6 +221,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_rows_are_found_by_their_names),
+        cmocka_unit_test(test_default_models_are_current),
         cmocka_unit_test(test_efforts),
         cmocka_unit_test(test_requests),
     };
