@@ -46,15 +46,18 @@ check "list: the file" grep -qF "facts: file: $file, " "$out"
 cat >"$tmp/lite.json" <<'JSON'
 {"sample_spec": {"litellm_provider": "one of ...", "mode": "chat", "max_input_tokens": "the limit"},
  "gpt-6-sol": {"litellm_provider": "openai", "mode": "responses", "max_input_tokens": 922000, "max_output_tokens": 128000, "input_cost_per_token": 2e-06, "output_cost_per_token": 1.1e-05, "cache_read_input_token_cost": 2e-07, "deprecation_date": "2027-06-01"},
+ "deepseek/deepseek-v9": {"litellm_provider": "deepseek", "mode": "chat", "input_cost_per_token": 1e-06, "output_cost_per_token": 2e-06, "cache_creation_input_token_cost": 0},
  "gemini/gemini-3.8-flash": {"litellm_provider": "gemini", "mode": "chat", "max_input_tokens": 1048576, "supports_sampling_params": false},
  "openai/embed": {"litellm_provider": "openai", "mode": "embedding", "max_input_tokens": 5}}
 JSON
 rm "$file"
 chela models update --from "$tmp/lite.json"
 exits "LiteLLM" 0
-same "LiteLLM: what differs" '{"price_out":11,"shutdown":"2027-06-01"}' "$(row openai/gpt-6-sol | jq -c 'del(.price_cache_write)')"
+same "LiteLLM: what differs" '{"price_out":11,"shutdown":"2027-06-01"}' "$(row openai/gpt-6-sol )"
 same "LiteLLM: sampling" '{"sampling":"none"}' "$(row gemini/gemini-3.8-flash)"
-same "LiteLLM: chat models alone" 2 "$(jq '.models | length' "$file")"
+same "LiteLLM: a price of 0 for writing to a cache is none" '{"price_in":1,"price_out":2}' "$(row deepseek/deepseek-v9)"
+check "LiteLLM: a change has two values" bash -c "! grep -qE ' - +-$' '$out'"
+same "LiteLLM: chat models alone" 3 "$(jq '.models | length' "$file")"
 
 # --- rows of the user's own
 cat >"$file" <<'JSON'

@@ -146,8 +146,11 @@ static void import_prices(struct import *m, const struct prices *p) {
     mark(m, CH_COLUMN_BIT(price_in) | CH_COLUMN_BIT(price_out));
     if (dollars_of(m, CH_COLUMN_price_cache_read, p->read, p->factor, &to->cache_read))
         mark(m, CH_COLUMN_BIT(price_cache_read));
-    if (dollars_of(m, CH_COLUMN_price_cache_write, p->write, p->factor, &to->cache_write))
+    double write; /* 0: the service has no price of its own for it */
+    if (dollars_of(m, CH_COLUMN_price_cache_write, p->write, p->factor, &write) && write > 0) {
+        to->cache_write = write;
         mark(m, CH_COLUMN_BIT(price_cache_write));
+    }
 }
 
 static void import_tier(struct import *m, int64_t above, const struct ch_json *in,
@@ -306,9 +309,12 @@ static void import_dev_model(struct import *m, const struct ch_json *v) {
     import_prices(m, &(struct prices){ch_json_get(cost, "input"), ch_json_get(cost, "output"),
                                       ch_json_get(cost, "cache_read"),
                                       ch_json_get(cost, "cache_write"), 1});
+    const struct ch_json *above = ch_json_get(cost, "context_over_200k"); /* older lists */
     if (tier)
         import_tier(m, ch_json_int(size, 0), ch_json_get(tier, "input"),
                     ch_json_get(tier, "output"), 1);
+    else if (above)
+        import_tier(m, 200000, ch_json_get(above, "input"), ch_json_get(above, "output"), 1);
     import_dev_reasoning(m, ch_json_get(v, "reasoning_options"));
     if (ch_json_get_str(v, "release_date").n == 10)
         import_value(m, CH_COLUMN_released, ch_json_get(v, "release_date"));

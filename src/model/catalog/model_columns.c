@@ -369,6 +369,25 @@ void ch_columns_own(struct ch_some_facts *some, struct ch_arena *a) {
     }
 }
 
+static bool is_unknown(const struct column *c, const struct ch_model_facts *f) {
+    const void *m = member_of(c, f);
+    switch (c->kind) {
+    case KIND_TOKENS:
+        return *(const int64_t *)m == 0;
+    case KIND_DOLLARS:
+        return f->price.input <= 0;
+    case KIND_EXTRA:
+        return f->price.input <= 0 || *(const double *)m < 0;
+    case KIND_TIERS:
+        return f->price.input <= 0 || f->price.long_input == 0;
+    case KIND_TEXT:
+    case KIND_DAY:
+        return !*(const char *const *)m;
+    default: /* a set of words that says nothing */
+        return !(*(const unsigned *)m & bits_of(c->words));
+    }
+}
+
 static bool same_text(const char *a, const char *b) {
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
@@ -384,7 +403,10 @@ static bool same_column(const struct column *c, const struct ch_model_facts *a,
     case KIND_TOKENS:
         return *(const int64_t *)x == *(const int64_t *)y;
     case KIND_DOLLARS:
+        return near(*(const double *)x, *(const double *)y);
     case KIND_EXTRA:
+        if (is_unknown(c, a) || is_unknown(c, b))
+            return is_unknown(c, a) == is_unknown(c, b);
         return near(*(const double *)x, *(const double *)y);
     case KIND_TEXT:
     case KIND_DAY:
@@ -443,25 +465,6 @@ static void write_tiers(struct ch_jw *w, const struct ch_price *p) {
         ch_jw_end(w, '}');
     }
     ch_jw_end(w, ']');
-}
-
-static bool is_unknown(const struct column *c, const struct ch_model_facts *f) {
-    const void *m = member_of(c, f);
-    switch (c->kind) {
-    case KIND_TOKENS:
-        return *(const int64_t *)m == 0;
-    case KIND_DOLLARS:
-        return f->price.input <= 0;
-    case KIND_EXTRA:
-        return f->price.input <= 0 || *(const double *)m < 0;
-    case KIND_TIERS:
-        return f->price.input <= 0 || f->price.long_input == 0;
-    case KIND_TEXT:
-    case KIND_DAY:
-        return !*(const char *const *)m;
-    default: /* a set of words that says nothing */
-        return !(*(const unsigned *)m & bits_of(c->words));
-    }
 }
 
 static void write_value(struct ch_jw *w, const struct column *c, const struct ch_model_facts *f) {
