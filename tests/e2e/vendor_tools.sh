@@ -64,6 +64,7 @@ calls memory memory '{"command": "create", "path": "/memories/plan.md", "file_te
     memory '{"command": "view", "path": "/memories"}' \
     memory '{"command": "delete", "path": "/memories/done.md"}'
 calls shell bash '{"command": "echo once >> ran.log; cat ran.log"}'
+calls look memory '{"command": "view", "path": "/memories"}'
 calls plain
 start_server
 
@@ -91,6 +92,15 @@ chela sessions resume waits --allow all --base-url "$base" --output jsonl
 exits "resumed by another process" 0
 same "resumed by another process: run once" once "$(cat "$space/ran.log")"
 same "resumed by another process: the service takes it" "" "$(requests '.problems[]')"
+
+# A tool of the agent that has the name of the vendor's is not run in its place, early reads included.
+printf '#!/bin/sh\ntouch mistaken\n' >"$space/mistake"
+chmod +x "$space/mistake"
+sed 's/^    - { name: note/    - { name: memory, description: Remembers., command: [.\/mistake], effect: read, permission: read, parameters: { type: object } }\n&/' \
+    "$space/chela.yaml" >"$space/named.yaml"
+ask "$claude" look --approve auto --config named.yaml
+holds "a tool of the vendor's name: the vendor's is meant" "$ran"' == ["ls false"]'
+check "a tool of the vendor's name: it is not run" test ! -e "$space/mistaken"
 
 # --- OpenAI
 items everything \

@@ -513,6 +513,7 @@ bool ch_act_read_early(chela_run *run, const struct ch_model_event *closed) {
     if (!a->early)
         a->early = ch_early_reads_new(&opts);
     struct ch_block call = {.type = CH_BLOCK_TOOL_CALL,
+                            .runner = (uint8_t)closed->runner,
                             .id = closed->id,
                             .name = closed->name,
                             .text = closed->so_far};

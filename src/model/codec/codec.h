@@ -72,11 +72,13 @@ enum ch_model_event_type {
     CH_MEV_REASONING,  /* like CH_MEV_TEXT */
     /* index; id and name when first known; text: a piece of the arguments */
     CH_MEV_CALL_DELTA,
-    CH_MEV_CALL_CLOSED, /* index, id, name; so_far: the arguments. The reply may still fail */
+    /* index, id, name, runner; so_far: the arguments. The reply may still fail */
+    CH_MEV_CALL_CLOSED,
 };
 struct ch_model_event {
     enum ch_model_event_type type;
     unsigned index; /* index of the call in the reply */
+    enum ch_runner runner;
     struct ch_sv text, id, name;
     struct ch_sv so_far;
 };

@@ -290,6 +290,7 @@ void ch_fold_close(struct ch_fold *f, unsigned key) {
     if (b->type == CH_BLOCK_TOOL_CALL && !(b->flags & CH_F_INVALID) && f->fn)
         f->fn(&(struct ch_model_event){.type = CH_MEV_CALL_CLOSED,
                                        .index = b->call,
+                                       .runner = b->runner,
                                        .id = b->id,
                                        .name = b->name,
                                        .so_far = ch_buf_sv(&b->text)},

@@ -80,6 +80,7 @@ void ch_early_reads_offer(struct ch_early_reads *e, size_t index, const struct c
         return;
     struct early_read *r = &e->reads[e->n];
     *r = (struct early_read){.block = {.type = CH_BLOCK_TOOL_CALL,
+                                       .runner = call->runner,
                                        .id = ch_arena_sv(&e->arena, call->id),
                                        .name = ch_arena_sv(&e->arena, call->name),
                                        .text = ch_arena_sv(&e->arena, call->text)}};
@@ -101,7 +102,8 @@ chela_call *ch_early_reads_take(struct ch_early_reads *e, size_t index,
     struct early_read *r = e && index < e->n ? &e->reads[index] : NULL;
 
     if (!r || !ch_sv_eq(r->block.id, call->id) || !ch_sv_eq(r->block.name, call->name) ||
-        !ch_sv_eq(r->block.text, call->text) || call->flags || r->call->wait.due)
+        !ch_sv_eq(r->block.text, call->text) || r->block.runner != call->runner || call->flags ||
+        r->call->wait.due)
         return NULL;
     r->call->env = env;
     r->call->owner = owner;
