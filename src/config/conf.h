@@ -29,6 +29,12 @@ struct ch_conf_place {
     struct ch_conf_place *next;
 };
 
+/* An environment variable that the file names for a secret. */
+struct ch_conf_secret {
+    const char *env;
+    struct ch_conf_secret *next;
+};
+
 struct ch_conf_list {
     void *items; /* n structs of the list's scope */
     size_t n;
@@ -266,6 +272,7 @@ struct chela_config {
                                * NULL */
     struct ch_conf conf;
     struct ch_conf_place *places; /* in the arena */
+    struct ch_conf_secret *secrets; /* in the arena */
     struct ch_conf_programs *programs; /* programs.h; in the arena */
     const struct ch_conf_agent **by_name; /* agents of the file, sorted by name; in the arena */
 };

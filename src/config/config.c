@@ -20,6 +20,7 @@
 #include "config/conf.h"
 #include "config/mcp_file.h"
 #include "config/programs.h"
+#include "guard/secrets.h"
 #include "io/loop_entry.h"
 #include "model/provider/facts_book.h"
 
@@ -135,6 +136,12 @@ static int add_models(const chela_config *cfg, const struct ch_conf_provider *p,
     return rc;
 }
 
+/* All secrets of the file are known from the start, also those that nothing has used yet. */
+static void hide_secrets(const chela_config *cfg, const chela_runtime *rt) {
+    for (const struct ch_conf_secret *s = cfg->secrets; s; s = s->next)
+        ch_secret_add(ch_providers_env(&rt->providers, s->env), "%s", s->env);
+}
+
 int chela_config_apply(const chela_config *cfg, chela_runtime *rt, struct chela_error *err) {
     CH_NEEDS(cfg, err);
     CH_ENTER(rt, rt->loop, err);
@@ -142,6 +149,7 @@ int chela_config_apply(const chela_config *cfg, chela_runtime *rt, struct chela_
     struct chela_error why = {0};
     if (!err)
         err = &why;
+    hide_secrets(cfg, rt);
     for (size_t i = 0; i < cfg->conf.providers.n; i++) {
         int rc = add_provider(cfg, &providers[i], rt, err);
         if (rc == 0)

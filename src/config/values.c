@@ -126,9 +126,13 @@ static int read_env(struct ch_cfg_parser *p, const struct ch_json *v, const stru
     if (v->type == CH_JSON_STRING && !name)
         return ch_cfg_bad(p, v, "expected the name of an environment variable");
     int rc = copy_text(p, v, "the name of an environment variable", out);
-    if (rc == 0)
-        ch_cfg_place(p, v, *(const char **)out);
-    return rc;
+    if (rc < 0)
+        return rc;
+    ch_cfg_place(p, v, *(const char **)out);
+    struct ch_conf_secret *secret = ch_arena_alloc(p->cfg->arena, sizeof(*secret));
+    *secret = (struct ch_conf_secret){*(const char **)out, p->cfg->secrets};
+    p->cfg->secrets = secret;
+    return 0;
 }
 
 static int read_envs(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,

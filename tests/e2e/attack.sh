@@ -101,6 +101,20 @@ sends "the key of a provider in a URL" "?k=$key" "holds a secret, ANTHROPIC_API_
 sends "in base64" "$(printf 'xy%sz' "$key" | base64 -w0 | tr '+/' '-_')" "holds a secret, ANTHROPIC_API_KEY"
 sends "in hexadecimal digits" "$(printf %s "$key" | od -An -v -tx1 | tr -d ' \n' | tr a-f A-F)" "holds a secret, ANTHROPIC_API_KEY"
 sends "a value of .env, percent-encoded" "correct%2dhorse%2D9" "holds a secret, DB_PASSWORD (.env)"
+sends "the secret of AWS" "?k=$aws_secret" "holds a secret, AWS_SECRET_ACCESS_KEY"
+cat >"$space/chela.yaml" <<'YAML'
+providers: { mine: { api: openai, baseUrl: "http://127.0.0.1:1/v1", apiKeyEnv: [KEY_ONE, KEY_TWO] } }
+gateway: { tokenEnv: GATE_TOKEN, hooks: { deploy: { agent: main, secretEnv: HOOK_SECRET } } }
+channels: { telegram: { tokenEnv: CHAT_TOKEN, dmPolicy: open } }
+agents: { list: [{ id: main, model: scripted/demo }] }
+YAML
+eval "few_$(declare -f with_env)"
+with_env() { few_with_env KEY_ONE=the-first-key-1 KEY_TWO=the-second-key-2 GATE_TOKEN=the-token-of-the-gate HOOK_SECRET=the-hook-secret-4 CHAT_TOKEN=4711:the-chat-token "$@"; }
+sends "a second key of the configuration" "?k=the-second-key-2" "holds a secret, KEY_TWO"
+sends "a token of the gateway" "the-token-of-the-gate" "holds a secret, GATE_TOKEN"
+sends "a secret of a hook" "the-hook-secret-4" "holds a secret, HOOK_SECRET"
+sends "a token of a channel" "4711:the-chat-token" "holds a secret, CHAT_TOKEN"
+eval "$(declare -f few_with_env | sed '1s/few_//')"
 printf 'mail: { smtp: "smtp://127.0.0.1:%s", from: a@b.example }\napprovals: { send_email: auto }\n' "$trap_port" >"$space/chela.yaml"
 chela tools call send_email \
     --args '{"to": ["c@d.example"], "subject": "x", "body": "correct-horse-9"}'

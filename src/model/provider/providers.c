@@ -203,10 +203,14 @@ const char *ch_providers_env(const struct ch_providers *ps, const char *name) {
 }
 
 void ch_providers_hide_keys(const struct ch_providers *ps) {
+    static const char *const others[] = {"AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
+                                         "CHELA_TOKEN"};
     for (const struct ch_provider *p = ch_provider_table; p->name; p++) {
         if (p->key_env)
             ch_secret_add(ch_providers_env(ps, p->key_env), "%s", p->key_env);
     }
+    for (size_t i = 0; i < CH_LEN(others); i++)
+        ch_secret_add(ch_providers_env(ps, others[i]), "%s", others[i]);
 }
 
 void ch_providers_release(struct ch_providers *ps) {
