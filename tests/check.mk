@@ -28,7 +28,7 @@ make = $(MAKE) --no-print-directory $(1)
 needs = $(if $(filter lint%,$(1)),all) $(if $(filter sim%,$(1)),$(SIM)) $(if $(filter e2e%,$(1)),all examples $(TOOLS)) $(if $(filter e2e/static,$(1)),static) $(if $(filter sdk%,$(1)),all sdk) $(if $(filter scenario%,$(1)),$(MODULE_SOS) $(BOX) $(TOOLS)) \
     $(filter $(addprefix $(BUILD)/tests/,$(1)% $(dir $(1))test_$(notdir $(1))% $(dir $(1))fuzz_$(notdir $(1))%),$(UNIT) $(WHOLE) $(FUZZ))
 
-.PHONY: check check-all check-rest check-long check-x86 fuzz check-now check-rest-now check-long-now check-x86-now fuzz-now tests-of lint-clang helpers sdk
+.PHONY: live check check-all check-rest check-long check-x86 fuzz check-now check-rest-now check-long-now check-x86-now fuzz-now tests-of lint-clang helpers sdk
 check: ## install what is missing, build, and run the tests (T=e2e/feishu: only those)
 	$(call again,build test) check-now
 check-all: ## check, and e2e with sanitizers, the vendors' clients, database servers, a browser
@@ -41,6 +41,9 @@ check-x86: ## build for x86-64 and run unit, fuzz, replay and scenario with qemu
 	$(call again,build test cross) check-x86-now
 fuzz: ## fuzz every parser for FUZZ_SECONDS each
 	$(call again,build test long) fuzz-now CC=clang FUZZER=-fsanitize=fuzzer SANITIZE=fuzzer-no-link,$(SANITIZED)
+
+live: all ## try the current models of every service whose key is in the environment, for LIVE_USD at most (0.50)
+	@BUILD=$(BUILD) scripts/live
 
 tests-of: $(foreach t,$(T),$(call needs,$(t)))
 ifdef SANITIZE
