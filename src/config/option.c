@@ -195,7 +195,7 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_FILE, "language", CH_CFG_CHOICE, 0, offsetof(struct ch_conf, language),
      .words = "auto|en|zh", .otherwise = "auto",
      .help = "language in which people are told how their runs ended: English, Chinese, or, with "
-             "`auto`, the language of their last message"},
+             "`auto`, the language of their last message, at a terminal that of its locale"},
     {CH_SCOPE_FILE, "gateway.listen", CH_CFG_TEXT, CH_CFG_LISTEN, GATEWAY(listen),
      .otherwise = "127.0.0.1:8787",
      .help = "IP address and port that `chela serve` listens on"},
