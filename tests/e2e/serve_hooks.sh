@@ -36,7 +36,9 @@ check "without its secret nothing starts" grep -q 'hook deploy: DEPLOY_SECRET' "
 # The secret comes with the environment of the tests' own.
 eval "plain_$(declare -f with_env)"
 with_env() { plain_with_env DEPLOY_SECRET=$secret "$@"; }
+ulimit -S -c "$(ulimit -H -c)"
 serve
+same "no core file can hold the secrets" 0 "$(awk '/^Max core file size/ { print $5 }' "/proc/$gateway_pid/limits")"
 
 sign() { # TIME BODY [SECRET]
     printf '%s.%s' "$1" "$2" | openssl dgst -sha256 -hmac "${3:-$secret}" -r | cut -d' ' -f1
