@@ -81,12 +81,20 @@ bool ch_channel_prepare(struct ch_channel *c, struct chela_channel_arrival *in, 
     return true;
 }
 
+static const char *channel_workspace(const struct ch_channel *c) {
+    return c->gateway.workspace ? c->gateway.workspace(c->gateway.user) : NULL;
+}
+
+bool ch_channel_mask(const struct ch_channel *c, struct ch_sv text, struct ch_buf *out,
+                     struct ch_buf *name) {
+    return ch_leak_mask(channel_workspace(c), text, out, name);
+}
+
 /* Whether a text would carry a secret to the service; *why: what to say instead. A question shows
- * a call to the person who decides, so it is not changed. */
+ * a call to the person who decides: it has place-holders (ch_channel_mask). */
 static bool channel_leaks(const struct ch_channel *c, struct ch_sv text, struct ch_buf *why) {
     CH_BUF_AUTO name = {0};
-    if (!ch_leak_find(c->gateway.workspace ? c->gateway.workspace(c->gateway.user) : NULL,
-                      LEAK_AGE_MS, text, &name))
+    if (!ch_leak_find(channel_workspace(c), LEAK_AGE_MS, text, &name))
         return false;
     ch_buf_addf(why, "The answer is held back: it holds a secret, %s.", ch_buf_str(&name));
     return true;

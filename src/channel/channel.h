@@ -98,6 +98,10 @@ void ch_channel_working(struct ch_channel *c, const struct chela_channel_arrival
 /* sender NULL: whether anybody may decide. */
 bool ch_channel_is_owner(const struct ch_channel *c, const char *sender);
 size_t ch_channel_most_question(const struct ch_channel *c);
+/* Append a question with place-holders for secrets. False: it holds a secret in another form, whose
+ * name is appended to `name`. */
+bool ch_channel_mask(const struct ch_channel *c, struct ch_sv text, struct ch_buf *out,
+                     struct ch_buf *name);
 void ch_channel_decided(struct ch_channel *c, const struct chela_channel_decision *d,
                         const char *what, const struct chela_error *err, struct ch_buf *answer);
 void ch_channel_remind(struct ch_channel *c, const char *id, struct ch_sv data);

@@ -20,6 +20,7 @@
 #include "config/conf.h"
 #include "config/mcp_file.h"
 #include "config/programs.h"
+#include "config/show.h"
 #include "guard/secrets.h"
 #include "io/loop_entry.h"
 #include "model/provider/facts_book.h"
@@ -142,6 +143,33 @@ static void hide_secrets(const chela_config *cfg, const chela_runtime *rt) {
         ch_secret_add(ch_providers_env(&rt->providers, s->env), "%s", s->env);
 }
 
+struct knowing {
+    const chela_config *cfg;
+    chela_runtime *rt;
+};
+
+/* The variables that count without being named, and the files; one that cannot be read matters
+ * where it is used. */
+static void know_secret(const struct ch_option *o, const void *at, const char *key, bool item,
+                        void *user) {
+    const struct knowing *k = user;
+    const char *value = o->type == CH_CFG_ENV || o->type == CH_CFG_PATH ? *(const char *const *)at
+                                                                         : NULL;
+    size_t n = strlen(key);
+    (void)item;
+    if (o->type == CH_CFG_ENV && !value && o->otherwise)
+        ch_secret_add(ch_providers_env(&k->rt->providers, o->otherwise), "%s", o->otherwise);
+    if (o->type == CH_CFG_PATH && value && n > 4 && strcmp(key + n - 4, "File") == 0) {
+        CH_BUF_AUTO text = {0};
+        ch_conf_read_key(k->cfg, value, &text, &(struct chela_error){0});
+    }
+}
+
+/* Whatever this process does, it knows the secrets of channels and of the gateway, too. */
+static void know_secrets(const chela_config *cfg, chela_runtime *rt) {
+    ch_conf_each(&cfg->conf, know_secret, &(struct knowing){cfg, rt});
+}
+
 int chela_config_apply(const chela_config *cfg, chela_runtime *rt, struct chela_error *err) {
     CH_NEEDS(cfg, err);
     CH_ENTER(rt, rt->loop, err);
@@ -157,6 +185,7 @@ int chela_config_apply(const chela_config *cfg, chela_runtime *rt, struct chela_
         if (rc < 0)
             return rc;
     }
+    know_secrets(cfg, rt);
     return ch_conf_prompts_apply(cfg, rt, err);
 }
 

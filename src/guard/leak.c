@@ -293,6 +293,27 @@ bool ch_leak_find(const char *workspace, int64_t max_age_ms, struct ch_sv text,
     return found != NULL;
 }
 
+bool ch_leak_mask(const char *workspace, struct ch_sv text, struct ch_buf *out,
+                  struct ch_buf *name) {
+    CH_BUF_AUTO own = {0}, all = {0}, ignored = {0};
+    if (!ch_leak_find(workspace, 0, text, &ignored)) {
+        ch_buf_add_sv(out, text);
+        return true;
+    }
+    ch_secret_mask(text, &own);
+    if (workspace && *workspace) {
+        struct ch_secrets *set = leak_read(workspace);
+        ch_secrets_mask(set, ch_buf_sv(&own), &all);
+        ch_secrets_free(set);
+    } else {
+        ch_buf_add_sv(&all, ch_buf_sv(&own));
+    }
+    if (ch_leak_find(workspace, 0, ch_buf_sv(&all), name))
+        return false;
+    ch_buf_add_sv(out, ch_buf_sv(&all));
+    return true;
+}
+
 void ch_leak_explain(struct ch_buf *out, const char *name) {
     ch_buf_addf(out,
                 "Nothing was sent: the text holds a secret, %s, plain or encoded, and secrets do "

@@ -10,6 +10,12 @@
 bool ch_leak_find(const char *workspace, int64_t max_age_ms, struct ch_sv text,
                   struct ch_buf *name);
 
+/* Append a text that is shown to a person of a chat service, with place-holders for the secrets
+ * that stand in it as they are. False: it holds a secret in another form, whose name is appended to
+ * `name`; nothing was appended to out. The .env files are read now. Blocks. */
+bool ch_leak_mask(const char *workspace, struct ch_sv text, struct ch_buf *out,
+                  struct ch_buf *name);
+
 /* A sentence for the model about the secret of this name. */
 void ch_leak_explain(struct ch_buf *out, const char *name);
 

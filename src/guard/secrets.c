@@ -339,6 +339,34 @@ const char *ch_secrets_find(const struct ch_secrets *s, struct ch_sv text) {
     return name;
 }
 
+/* --- place-holders */
+
+/* The longest value that begins there; NULL: none. */
+static const struct value *secrets_value_at(const struct ch_secrets *s, struct ch_sv text) {
+    const struct value *found = NULL;
+    for (size_t i = 0; i < s->n; i++) {
+        const struct value *v = &s->values[i];
+        if (v->n <= text.n && (!found || v->n > found->n) &&
+            ch_sv_eq_nocase(ch_sv(text.p, v->n), ch_sv(v->text, v->n)))
+            found = v;
+    }
+    return found;
+}
+
+bool ch_secrets_mask(const struct ch_secrets *s, struct ch_sv text, struct ch_buf *out) {
+    bool any = false;
+    for (size_t i = 0; i < text.n;) {
+        const struct value *v = secrets_value_at(s, ch_sv(text.p + i, text.n - i));
+        if (v)
+            ch_buf_addf(out, "[secret: %s]", v->name);
+        else
+            ch_buf_addc(out, text.p[i]);
+        any |= v != NULL;
+        i += v ? v->n : 1;
+    }
+    return any;
+}
+
 /* --- names */
 
 bool ch_secret_is_named(struct ch_sv name) {
@@ -419,4 +447,13 @@ bool ch_secret_find(struct ch_sv text, struct ch_buf *name) {
         ch_buf_add_str(name, found);
     pthread_mutex_unlock(&known.lock);
     return found != NULL;
+}
+
+bool ch_secret_mask(struct ch_sv text, struct ch_buf *out) {
+    pthread_mutex_lock(&known.lock);
+    bool any = known.set && ch_secrets_mask(known.set, text, out);
+    if (!known.set)
+        ch_buf_add_sv(out, text);
+    pthread_mutex_unlock(&known.lock);
+    return any;
 }

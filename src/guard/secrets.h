@@ -30,12 +30,18 @@ bool ch_secrets_put(struct ch_secrets *s, const char *name, struct ch_sv value);
  * proportional to the length of text. */
 const char *ch_secrets_find(const struct ch_secrets *s, struct ch_sv text);
 
+/* Append text to out with [secret: NAME] in the place of each value that stands in it as it is, in
+ * any case of letters. True: there was one. */
+bool ch_secrets_mask(const struct ch_secrets *s, struct ch_sv text, struct ch_buf *out);
+
 /* Add a value, with a name of at most 127 bytes, to the set of the process, and register it for
  * redaction. value NULL or "": nothing happens. The value of an Authorization header is added
  * without its scheme. */
 CHELA_PRINTF(2, 3) void ch_secret_add(const char *value, const char *name, ...);
 /* Append the name of a value of the process that text contains. False: none. */
 bool ch_secret_find(struct ch_sv text, struct ch_buf *name);
+/* ch_secrets_mask with the set of the process. */
+bool ch_secret_mask(struct ch_sv text, struct ch_buf *out);
 
 /* Does a name such as API_KEY, db-password or Authorization say that its value is secret? */
 bool ch_secret_is_named(struct ch_sv name);

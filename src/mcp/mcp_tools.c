@@ -119,7 +119,7 @@ static void add_binding(chela_mcp *m, struct ch_mcp_binding *b, const char *alia
             .user = b,
             .effect = b->method || b->skills ? CHELA_EFFECT_READ : m->opts.effect,
             .permission = m->opts.permission,
-            .flags = CHELA_TOOL_ON_LOOP | (asks ? CHELA_TOOL_CONFIRM : 0),
+            .flags = CHELA_TOOL_ON_LOOP | CHELA_TOOL_SENDS | (asks ? CHELA_TOOL_CONFIRM : 0),
             .timeout_ms = m->opts.timeout_ms, .release = free_binding,
             .max_retries = m->opts.max_retries, .retry_backoff_ms = m->opts.retry_backoff_ms,
             .retry_max_backoff_ms = m->opts.retry_max_backoff_ms,

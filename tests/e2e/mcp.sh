@@ -168,6 +168,19 @@ check "environment: what was configured" grep -q yes-given "$out"
 same "environment: nothing of ours" 0 "$(grep -c topsecret "$out")"
 same "environment: no key of a model" 0 "$(grep -c "$key" "$out")"
 
+echo 'DB_PASSWORD=correct-horse-9' >"$space/.env"
+serve legacy
+for text in correct-horse-9 "$(printf correct-horse-9 | base64)" correct; do
+    jq -nc --arg t "$text" '{rules: [{when: {after: none}, call: {tool: "s__echo", args: {text: $t}}}, {say: "{{result}}"}]}' >"$tmp/leak.yaml"
+    chela run --config mcp.yaml --model "scripted/$tmp/leak.yaml" --approve auto go
+    if [ "$text" = correct ]; then
+        check "another argument leaves for a server" grep -q 'echo: correct' "$out"
+    else
+        check "a secret does not leave for a server ($text)" grep -qF 'holds a secret, DB_PASSWORD (.env)' "$out"
+    fi
+done
+rm "$space/.env"
+
 # A program in ~/bin reads its own files and not the home directory, also if HOME is a link.
 real=$tmp/people/me
 mkdir -p "$real/bin"

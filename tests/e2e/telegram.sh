@@ -29,6 +29,8 @@ rules:
   - { when: { user: ship, after: none }, call: { tool: deploy, args: { to: prod } } }
   - { when: { user: carry, after: none }, call: { tool: deploy, args: { to: "FAR-and-beyond" } } }
   - { when: { user: haul, after: none }, call: { tool: deploy, args: { to: "FURTHER-and-beyond" } } }
+  - { when: { user: stash, after: none }, call: { tool: deploy, args: { to: correct-horse-9 } } }
+  - { when: { user: encode, after: none }, call: { tool: deploy, args: { to: Y29ycmVjdC1ob3JzZS05 } } }
   - { when: { after: deploy }, say: "it said: {{result}}" }
   - { when: { user: long }, say: "LONG" }
   - { when: { user: "take your time" }, say: "at last", delay_ms: 200000 }
@@ -308,6 +310,18 @@ wait "$gateway_pid" 2>/dev/null
 serve
 made_is() { [ "$(made)" = "$1" ]; }
 check "a press counts that a crash kept from being stored" eventually made_is 3
+
+# --- a question shows no secret
+before=$(count)
+echo DB_PASSWORD=correct-horse-9 >"$space/.env"
+tell 40 7 private 'stash it'
+check "a call with a secret is asked about" hears $((before + 1))
+check "with a place-holder" says 'secret: DB_PASSWORD (.env)'
+check "the question has buttons" jq -e '.text | contains("[secret: DB_PASSWORD (.env)]")' <<<"$(asked)"
+tell 41 1 private 'encode it'
+check "a call with an encoded secret" says 'It holds a secret, DB_PASSWORD (.env), in a form that cannot be shown here'
+check "no message shows either" bash -c "! grep -qF -e correct-horse-9 -e Y29ycmVjdC1ob3JzZS05 '$tmp/tg/sent'"
+rm "$space/.env"
 
 # --- somebody else asks for the bot's messages
 # A question that waits is not asked again: a message ends it.

@@ -2,9 +2,10 @@
  *
  *   call needs consent --> run paused, stored --> question in the outbox --> chat
  *
- * A question shows the call in full; a call that is too long for the chat cannot be allowed
- * there. The question's key in the outbox is the id of the approval, so people see it once,
- * even if the process dies and the next one asks again. */
+ * A question shows the call in full, with place-holders for known secrets; a call that is too long
+ * for the chat, or holds a secret in another form, cannot be allowed there. The question's key in
+ * the outbox is the id of the approval, so people see it once, even if the process dies and the
+ * next one asks again. */
 #include "gateway/chat/approval_prompt.h"
 
 #include "base/limits.h"
@@ -45,18 +46,26 @@ static void approval_prompt_explain(const struct ch_chat_service *chat, const ch
 
 static struct ch_approval_prompt *approval_prompt_new(struct ch_chat_service *chat,
                                                       const char *session, struct ch_sv id,
-                                                      struct ch_sv summary) {
+                                                      struct ch_sv given) {
     struct ch_approval_prompt *a = ch_approval_prompt_find(chat, id);
-    CH_BUF_AUTO text = {0}, how = {0};
+    CH_BUF_AUTO text = {0}, how = {0}, masked = {0}, secret = {0};
     if (a)
         return a;
+    bool shown = ch_channel_mask(chat->channel, given, &masked, &secret);
+    struct ch_sv summary = ch_buf_sv(&masked);
     a = ch_alloc(sizeof(*a));
     a->session = ch_strdup(session);
     a->id = ch_strndup(id.p, id.n);
     approval_prompt_explain(chat, a->id, &how);
-    a->whole = summary.n + how.n <= ch_channel_most_question(chat->channel);
+    a->whole = shown && summary.n + how.n <= ch_channel_most_question(chat->channel);
     if (a->whole)
         ch_buf_add_sv(&text, summary);
+    else if (!shown)
+        ch_buf_addf(&text,
+                    "A call needs consent. It holds a secret, %s, in a form that cannot be shown "
+                    "here: decide about %.*s in the console, or write to the bot: /deny %.*s "
+                    "REASON",
+                    ch_buf_str(&secret), CH_SV_FMT(id), CH_SV_FMT(id));
     else
         ch_buf_addf(&text,
                     "A call needs consent. Its %zu bytes are too many to be shown here: "

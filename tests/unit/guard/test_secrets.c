@@ -150,6 +150,24 @@ static void test_names(void **state) {
             fail_msg("%s", no[i]);
 }
 
+static void test_mask(void **state) {
+    static const char *const cases[][2] = {
+        {"curl -H 'k: " SECRET "' x", "curl -H 'k: [secret: THE_KEY]' x"},
+        {SECRET SECRET, "[secret: THE_KEY][secret: THE_KEY]"},
+        {"nothing", "nothing"},
+        {"", ""},
+    };
+    struct ch_secrets *s = one(SECRET);
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        CH_BUF_AUTO out = {0};
+        bool any = ch_secrets_mask(s, ch_sv_str(cases[i][0]), &out);
+        assert_string_equal(ch_buf_str(&out), cases[i][1]);
+        assert_int_equal(any, strcmp(cases[i][0], cases[i][1]) != 0);
+    }
+    ch_secrets_free(s);
+}
+
 /* Many secrets, dropped ones among them, and a large text: the newest are found, in time. */
 static void test_bounds(void **state) {
     struct ch_secrets *s = ch_secrets_new();
@@ -264,6 +282,7 @@ static void test_process(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_mask),
         cmocka_unit_test(test_forms), cmocka_unit_test(test_base64),
         cmocka_unit_test(test_two_encodings), cmocka_unit_test(test_weak),
         cmocka_unit_test(test_names), cmocka_unit_test(test_bounds), cmocka_unit_test(test_dotenv),
