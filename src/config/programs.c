@@ -5,7 +5,8 @@
 #include "tool/process/sandbox_policy.h"
 
 struct ch_conf_programs {
-    bool taken, agreed;
+    bool taken, agreed, refused;
+    struct ch_pins none; /* if refused */
     struct ch_pins *tools, *servers; /* by item */
 };
 
@@ -136,6 +137,17 @@ void ch_conf_programs(const chela_config *cfg, ch_conf_program_fn *fn, void *use
 void ch_conf_programs_agree(const chela_config *cfg) {
     programs_take(cfg);
     cfg->programs->agreed = true;
+    cfg->programs->refused = false;
+}
+
+void ch_conf_programs_refuse(const chela_config *cfg) {
+    cfg->programs->none = (struct ch_pins){.config = cfg->file, .refused = true};
+    cfg->programs->refused = true;
+    cfg->programs->agreed = false;
+}
+
+void ch_conf_programs_forget(chela_config *cfg) {
+    ch_conf_programs_init(cfg);
 }
 
 bool ch_conf_programs_agreed(const chela_config *cfg) {
@@ -143,9 +155,11 @@ bool ch_conf_programs_agreed(const chela_config *cfg) {
 }
 
 const struct ch_pins *ch_conf_tool_pins(const chela_config *cfg, size_t i) {
-    return cfg->programs->agreed ? &cfg->programs->tools[i] : NULL;
+    const struct ch_conf_programs *p = cfg->programs;
+    return p->refused ? &p->none : p->agreed ? &p->tools[i] : NULL;
 }
 
 const struct ch_pins *ch_conf_server_pins(const chela_config *cfg, size_t i) {
-    return cfg->programs->agreed && cfg->programs->servers[i].n ? &cfg->programs->servers[i] : NULL;
+    const struct ch_conf_programs *p = cfg->programs;
+    return p->refused ? &p->none : p->agreed && p->servers[i].n ? &p->servers[i] : NULL;
 }

@@ -20,6 +20,10 @@ void ch_conf_programs(const chela_config *cfg, ch_conf_program_fn *fn, void *use
 
 /* The user trusts the file with these programs: from now on the next functions return them. */
 void ch_conf_programs_agree(const chela_config *cfg);
+/* The user trusted other programs or options: until the user agrees, no program runs. */
+void ch_conf_programs_refuse(const chela_config *cfg);
+/* The list of tools and servers is that of another file now: any content will do. */
+void ch_conf_programs_forget(chela_config *cfg);
 bool ch_conf_programs_agreed(const chela_config *cfg);
 /* Of item i; NULL: any content will do. In the arena of cfg. */
 const struct ch_pins *ch_conf_tool_pins(const chela_config *cfg, size_t i);

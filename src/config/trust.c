@@ -386,6 +386,7 @@ void chela_config_restrict(chela_config *cfg, chela_config *own) {
     struct ch_conf merged;
     restrict_conf(&cfg->conf, own ? &own->conf : &nothing, cfg->arena, &merged);
     cfg->conf = merged;
+    ch_conf_programs_forget(cfg);
     ch_conf_sort_agents(cfg);
     cfg->own = own;
     if (own) { /* positions and relative paths refer to the user's file */

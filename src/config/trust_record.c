@@ -133,6 +133,7 @@ int chela_trust_check(const char *dir, const chela_config *cfg, struct chela_err
         ch_conf_programs_agree(cfg);
         return 0;
     }
+    ch_conf_programs_refuse(cfg);
     return ch_fail(err, CHELA_ESTATE, "%s has changed since it was trusted", cfg->path);
 }
 

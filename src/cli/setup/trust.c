@@ -253,7 +253,8 @@ int ch_trust_gate(struct ch_setup *s, const char *own_path, struct chela_error *
         chela_trust_compare(dir, s->config, find_change, &c, &(struct chela_error){0});
     free(dir);
     unsigned uses = s->uses ? s->uses : CH_USES_ALL;
-    bool unused = c.program && !c.settings && !(uses & CH_USES_TOOLS); /* and not run */
+    /* The command runs no program; if one runs all the same, the library refuses it. */
+    bool unused = c.program && !c.settings && !(uses & (CH_USES_TOOLS | CH_USES_NOTHING));
     if (rc == CHELA_OK || s->inspect || unused) {
         free(c.program);
         return CHELA_OK;

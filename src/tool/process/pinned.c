@@ -211,6 +211,8 @@ const char *ch_pins_changed(struct ch_arena *a, const struct ch_pins *pins,
                             const char *const *argv, const char *cwd) {
     struct words w = words_of(a, argv, cwd);
 
+    if (pins && pins->refused)
+        return argv[0];
     for (size_t i = 0; pins && argv[i]; i++) {
         const char *file = file_of(&w, i);
         if (!file && i < pins->n && pins->words[i].file)
@@ -235,6 +237,7 @@ const struct ch_pins *ch_pins_copy(struct ch_arena *a, const struct ch_pins *pin
                              .below = ch_sandbox_copy_list(a, pins->below),
                              .n = pins->n,
                              .words = words,
+                             .refused = pins->refused,
                              .more = ch_pins_copy(a, pins->more)};
     return copy;
 }

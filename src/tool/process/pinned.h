@@ -22,6 +22,7 @@ struct ch_pins {
     const char *const *below; /* directories without links; NULL-terminated */
     size_t n;
     const struct ch_pin *words;
+    bool refused;               /* nothing was agreed to: the program does not run */
     const struct ch_pins *more; /* of the same command line in another directory; NULL: none */
 };
 

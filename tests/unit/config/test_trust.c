@@ -16,6 +16,7 @@
 #include "chela/trust.h"
 #include "config/conf.h"
 #include "config/option.h"
+#include "config/programs.h"
 #include "config/trust.h"
 
 static chela_config *parse_in(const char *dir, const char *yaml) {
@@ -508,6 +509,8 @@ static bool ends_trust(void **state, const char *yaml, const char *edit) {
     cfg = parse_in(project, yaml);
     int rc = chela_trust_check(record, cfg, &err);
     assert_true(rc == 0 || rc == CHELA_ESTATE);
+    const struct ch_pins *pins = cfg->conf.tools.n ? ch_conf_tool_pins(cfg, 0) : NULL;
+    assert_true(rc == 0 ? !pins || !pins->refused : cfg->conf.tools.n == 0 || pins->refused);
     chela_config_free(cfg);
     free(record);
     free(project);
