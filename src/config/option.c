@@ -499,7 +499,8 @@ const struct ch_option ch_options[] = {
      .help = "silence within a response after which the call fails"},
     {CH_SCOPE_AGENT, "limits.maxTurns", CH_CFG_LIMIT, 0, AGENT(limits.max_turns), 0, 1000000,
      .otherwise = "25",
-     .help = "model calls of one run; in `chela chat` there is no limit by default"},
+     .help = "model calls of one run; in `chela chat` and `chela acp` there is no limit by "
+             "default"},
     {CH_SCOPE_AGENT, "limits.maxToolCalls", CH_CFG_LIMIT, 0, AGENT(limits.max_tool_calls), 0,
      1000000, .otherwise = "200",
      .help = "tool calls of one run"},
@@ -511,8 +512,8 @@ const struct ch_option ch_options[] = {
      .help = "cost of one run in US dollars, where prices are known"},
     {CH_SCOPE_AGENT, "limits.timeoutSec", CH_CFG_SECONDS, 0, AGENT(limits.timeout_ms), 0,
      MOST_SECONDS, .otherwise = "1800",
-     .help = "time of one run, without the time that it waits for people; in `chela chat` there is "
-             "no limit by default"},
+     .help = "time of one run, without the time that it waits for people; in `chela chat` and "
+             "`chela acp` there is no limit by default"},
     {CH_SCOPE_AGENT, "limits.maxConsecutiveErrors", CH_CFG_LIMIT, 0,
      AGENT(limits.max_consecutive_errors), 0, 1000000, .otherwise = "3",
      .help = "failed tool calls and model calls in a row"},

@@ -70,7 +70,7 @@ left() { # DECISION: a command leaves two files, the process ends, another one g
     rm -rf "$space/sub" "$space/count"
     mkdir -p "$space/sub"
     jq -nc '{rules: [{when: {after: "none"}, call: {tool: "exec", args: {command:
-        "echo kept >sub/.envrc; mkdir sub/.vscode; echo kept >sub/.vscode/tasks.json; echo x >>count; echo output"}}}, {say: "{{result}}"}]}' >"$tmp/rules.yaml"
+        "echo kept >sub/.envrc; mkdir sub/.vscode; echo kept >sub/.vscode/tasks.json; echo x >>count; echo output; exit 3"}}}, {say: "{{result}}"}]}' >"$tmp/rules.yaml"
     chela run --model "scripted/$tmp/rules.yaml" --approve sandbox --session "q$1" --output jsonl go
     exits "a question that waits" 5
     approval=$(jq -r 'select(.type == "approval_required").approval_id' "$out")
@@ -78,6 +78,7 @@ left() { # DECISION: a command leaves two files, the process ends, another one g
     chela sessions resume "q$1" --model "scripted/$tmp/rules.yaml" --"$1" "$approval" --output jsonl
     exits "$1 in another process" 0
     same "$1: the command ran once" 1 "$(wc -l <"$space/count")"
+    holds "$1: the exit code is the last line" '[.[] | select(.type == "tool_result")][-1] | .content | test("\\n\\[exit code 3\\]$")'
     holds "$1: the model gets the result of the command" '[.[] | select(.type == "tool_result")][-1] | .content | test("output") and test("set aside")'
 }
 left allow

@@ -160,6 +160,7 @@ static int place_enter(const char *cwd, struct chela_acp_place *out, struct chel
                                  .replay = a->flags.replay,
                                  .uv_loop = &a->io.loop,
                                  .uses = CH_USES_NOTHING,
+                                 .open_ended = true, /* an editor is a chat */
                                  .model = a->flags.model};
     int rc = ch_setup_config(&p->setup, err);
     if (rc == 0)

@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/mem.h"
 #include "json/json.h"
 #include "json/writer.h"
 #include "tool/call/consent.h"
@@ -146,6 +148,20 @@ void ch_aftermath_ask(chela_call *call) {
     ch_consent_ask(call, ch_sv_str(call->aftermath->text), "files that are there already", digest);
 }
 
+/* Before the last line, if that tells how a command ended, such as "[exit code 1]". */
+static void add_note(struct ch_buf *content, const char *note) {
+    struct ch_sv all = ch_buf_sv(content);
+    const char *end = all.n ? memrchr(all.p, '\n', all.n) : NULL;
+    struct ch_sv last = end ? ch_sv(end + 1, all.n - (size_t)(end + 1 - all.p)) : all;
+    bool ended = last.n && last.p[0] == '[' && last.p[last.n - 1] == ']';
+    CH_AUTOFREE char *line = ended ? ch_strndup(last.p, last.n) : NULL;
+
+    if (ended)
+        content->n -= last.n;
+    ch_buf_addf(content, "%s[%s]%s%s", ended || !all.n ? "" : "\n", note, ended ? "\n" : "",
+                ended ? line : "");
+}
+
 void ch_aftermath_answer(chela_call *call, enum chela_decision decision) {
     struct ch_aftermath *a = call->aftermath;
     bool yes = decision == CHELA_ALLOW_ONCE || decision == CHELA_ALLOW_ALWAYS;
@@ -153,11 +169,10 @@ void ch_aftermath_answer(chela_call *call, enum chela_decision decision) {
 
     for (size_t i = 0; yes && i < a->n; i++)
         rc = CH_MIN(rc, ch_held_restore(&a->held[i]));
-    ch_buf_add_str(&call->made.content,
-                   !yes     ? "\n[The user was asked and left the files aside.]"
-                   : rc == -ESTALE
-                       ? "\n[The user agreed, but a file was changed meanwhile and stays aside.]"
-                   : rc < 0 ? "\n[The user agreed, but a file could not be put back.]"
-                            : "\n[The user agreed, and the files were put back.]");
+    add_note(&call->made.content,
+             !yes            ? "The user was asked and left the files aside."
+             : rc == -ESTALE ? "The user agreed, but a file was changed meanwhile and stays aside."
+             : rc < 0        ? "The user agreed, but a file could not be put back."
+                             : "The user agreed, and the files were put back.");
     ch_call_end(call, &call->made);
 }
