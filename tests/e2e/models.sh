@@ -11,6 +11,7 @@ cp tests/conversations/models/*.json "$tmp"
 chela models list
 exits "list" 0
 same "list: aligned columns" "" "$(awk 'NF == 0 {exit} NR == 1 {at = index($0, "CONTEXT")} NR > 1 && substr($0, at - 1, 1) != " "' "$out")"
+same "list: the last column is the model's own" "anthropic/claude-sonnet-4-5 claude-sonnet-4-5-20250929" "$(awk '$1 == "anthropic/claude-sonnet-4-5" {print $1, $NF}' "$out")"
 chela models list --json
 exits "list --json" 0
 holds "an alias is resolved to its date" '.[0].models | any(.model == "claude-sonnet-4-5" and .resolved == "claude-sonnet-4-5-20250929")'

@@ -1,6 +1,7 @@
 /* table.c -- see table.h. */
 #include "cli/term/table.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,16 @@
 #include "cli/support/mem.h"
 #include "cli/term/term.h"
 
+static size_t table_columns(const struct ch_table *t) {
+    size_t n = 0;
+    while (t->heads[n])
+        n++;
+    assert(n <= CH_TABLE_COLUMNS);
+    return n;
+}
+
 char **ch_table_row(struct ch_table *t) {
+    table_columns(t);
     t->cells = ch_must(realloc(t->cells, (t->n + 1) * sizeof(*t->cells)));
     memset(t->cells[t->n], 0, sizeof(t->cells[0]));
     return t->cells[t->n++];
@@ -35,9 +45,7 @@ static int fill_row(const char *object, size_t n, void *user) {
 }
 
 void ch_table_fill(struct ch_table *t, const char *json, const char *const *pointers) {
-    struct filling f = {t, pointers, 0};
-    while (t->heads[f.columns])
-        f.columns++;
+    struct filling f = {t, pointers, table_columns(t)};
     chela_json_each(json, strlen(json), fill_row, &f);
 }
 

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#define CH_TABLE_COLUMNS 8 /* maximum number of columns */
+#define CH_TABLE_COLUMNS 9 /* maximum number of columns */
 
 struct ch_table {             /* zeroed except heads: empty */
     const char *const *heads; /* borrowed, NULL-terminated */
