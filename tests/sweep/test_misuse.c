@@ -590,6 +590,8 @@ static void stop_host(uv_async_t *h) {
 static void *while_host_polls(void *user) {
     static const char *const names[] = {"chela_session_new", "chela_session_key",
                                         "chela_runtime_close"};
+    for (int i = 0; i < 1000 && F(chela_session_key)(*object("session")); i++)
+        usleep(10000); /* the host has not come to its poll yet */
     for (size_t i = 0; i < nfunctions; i++)
         for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
             if (strcmp(functions[i].name, names[k]) == 0)
