@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/entry_type.h"
 #include "base/mem.h"
 #include "sandbox/options.h"
 
@@ -84,7 +83,7 @@ static void look_at(struct closing *c, int dir, const char *above, const char *n
                     unsigned depth, bool all) {
     struct stat st;
 
-    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || S_ISLNK(st.st_mode))
         return;
     bool open = !all && st.st_mode & (S_ISDIR(st.st_mode) ? S_IXOTH : S_IROTH);
     if (open && !S_ISDIR(st.st_mode))
@@ -103,19 +102,21 @@ static void look_at(struct closing *c, int dir, const char *above, const char *n
 static void look_below(struct closing *c, int at, const char *name, const char *path,
                        unsigned depth, bool all) {
     int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
     size_t before = c->out->n;
+    char entries[8192] __attribute__((aligned(8)));
 
-    for (struct dirent *e; d && (e = readdir(d));) {
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
-            ch_entry_type(fd, e) == DT_LNK)
-            continue;
-        c->left -= c->left > 0;
-        look_at(c, fd, path, e->d_name, depth, all);
-    }
-    if (d)
-        closedir(d);
-    else if (fd >= 0)
+    /* not readdir, which makes two more calls of the system for each directory */
+    for (ssize_t n; fd >= 0 && (n = getdents64(fd, entries, sizeof(entries))) > 0;)
+        for (ssize_t i = 0; i < n;) {
+            const struct dirent64 *e = (const void *)(entries + i);
+            i += e->d_reclen;
+            if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
+                e->d_type == DT_LNK)
+                continue;
+            c->left -= c->left > 0;
+            look_at(c, fd, path, e->d_name, depth, all);
+        }
+    if (fd >= 0)
         close(fd);
     if (c->out->n - before > MOST_CLOSED && depth > 0 && !holds_opened(c, path)) {
         c->out->n = before;

@@ -135,10 +135,10 @@ sends "the second key of a service that is not asked" "?k=spare-key-4711-x" "hol
 sends "the key in a file" "?k=chela-file-key-77" "holds a secret, the key in"
 sends "the secret of a hook" "?k=hook-secret-99-y" "holds a secret, HOOK_SECRET"
 sends "the token of the gateway" "?k=gateway-token-5-z" "holds a secret, CHELA_TOKEN"
-rm "$space/key.txt"
+rm "$space/key.txt" "$space/chela.yaml"
 chela tools call web_fetch --args '{"url": "https://127.0.0.1/my-application"}'
 check "a setting of .env is no secret" grep -q 'Cannot fetch\|private' "$err"
-rm "$space/.env" "$space/chela.yaml"
+rm -f "$space/.env" "$space/chela.yaml"
 
 # --- names that are paths elsewhere
 rules <<'YAML'
