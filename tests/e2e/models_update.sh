@@ -18,7 +18,7 @@ cat >"$tmp/dev.json" <<'JSON'
 {"anthropic": {"models": {
    "claude-opus-5-5": {"limit": {"context": 1000000, "output": 128000}, "cost": {"input": 5, "output": 20, "cache_read": 0.2, "cache_write": 5}},
    "claude-opus-6": {"limit": {"context": 2000000, "output": 256000}, "cost": {"input": 3, "output": 15, "tiers": [{"tier": {"type": "context", "size": 200000}, "input": 6, "output": 22.5}]},
-     "reasoning_options": [{"type": "effort", "values": ["low", "high"]}, {"type": "toggle"}], "release_date": "2026-12-01"}}},
+     "modalities": {"input": ["text", "image", "pdf"]}, "reasoning_options": [{"type": "effort", "values": ["low", "high"]}, {"type": "toggle"}], "release_date": "2026-12-01"}}},
  "google": {"models": {"gemini-5-neon": {"limit": {"context": 500000, "output": 0}}}},
  "nobody": {"models": {"m": {"limit": {"context": 5}}}}}
 JSON

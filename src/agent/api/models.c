@@ -13,7 +13,6 @@
 #include "model/catalog/price.h"
 #include "model/catalog/provider.h"
 #include "json/writer.h"
-#include "model/catalog/vision_support.h"
 
 static void write_size(struct ch_jw *w, const char *key, int64_t n) {
     ch_jw_key(w, key);
@@ -50,11 +49,10 @@ static void write_model(chela_runtime *rt, struct ch_jw *w, const char *provider
     write_size(w, "context_window", m->context_window ? m->context_window : f.window);
     write_size(w, "max_output", m->max_output ? m->max_output : f.output);
     ch_jw_key(w, "images");
-    enum ch_sight sight = ch_model_sight(m->id);
-    if (sight == CH_SIGHT_UNKNOWN)
-        ch_jw_null(w);
+    if (f.flags & (CH_M_TEXT | CH_M_IMAGES))
+        ch_jw_bool(w, f.flags & CH_M_IMAGES);
     else
-        ch_jw_bool(w, sight == CH_SIGHT_IMAGES);
+        ch_jw_null(w);
     write_price(w, priced, &f.price);
     ch_jw_kcstr(w, "ends", f.ends);
     ch_jw_kcstr(w, "successor", f.ends ? f.successor : NULL);

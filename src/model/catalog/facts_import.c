@@ -316,6 +316,7 @@ static void import_dev_model(struct import *m, const struct ch_json *v) {
     else if (above)
         import_tier(m, 200000, ch_json_get(above, "input"), ch_json_get(above, "output"), 1);
     import_dev_reasoning(m, ch_json_get(v, "reasoning_options"));
+    import_value(m, CH_COLUMN_modalities_in, ch_json_path(v, "modalities", "input", NULL));
     if (ch_json_get_str(v, "release_date").n == 10)
         import_value(m, CH_COLUMN_released, ch_json_get(v, "release_date"));
 }
@@ -367,6 +368,10 @@ static void import_lite_model(struct import *m, const struct ch_json *v) {
         import_tier(m, tiers[i].above, ch_json_get(v, tiers[i].in), ch_json_get(v, tiers[i].out),
                     1e6);
     import_value(m, CH_COLUMN_shutdown, ch_json_get(v, "deprecation_date"));
+    if (ch_json_bool(ch_json_get(v, "supports_vision"), false)) {
+        facts_of(m)->flags |= CH_M_TEXT | CH_M_IMAGES;
+        mark(m, CH_COLUMN_BIT(modalities_in));
+    }
     if (ch_json_is(ch_json_get(v, "supports_sampling_params"), CH_JSON_FALSE)) {
         facts_of(m)->flags |= CH_M_NO_SAMPLING;
         mark(m, CH_COLUMN_BIT(sampling));

@@ -33,6 +33,10 @@ static const struct word yes_words[][2] = {{{"true", CH_M_THINKS}, {NULL, 0}},
                                            {{"true", CH_M_SCHEMA}, {NULL, 0}},
                                            {{"true", CH_M_LONG_CACHE}, {NULL, 0}},
                                            {{"true", CH_M_TOOL_SEARCH}, {NULL, 0}}};
+static const struct word modality_words[] = {{"text", CH_M_TEXT}, {"image", CH_M_IMAGES},
+                                             {"pdf", 0},          {"audio", 0},
+                                             {"video", 0},        {"file", 0},
+                                             {NULL, 0}};
 static const struct word display_words[] = {
     {"omitted", CH_M_HIDES}, {"shown", 0}, {"summarized", 0}, {NULL, 0}};
 /* A choice that is missing from the list is refused. */
@@ -78,6 +82,7 @@ static const struct column {
 #define ROW_tool_choice KIND_LACKS, AT(flags), choice_words
 #define ROW_sampling KIND_WORD, AT(flags), sampling_words
 #define ROW_binding KIND_WORD, AT(flags), binding_words
+#define ROW_modalities_in KIND_WORDS, AT(flags), modality_words
 #define ROW_structured KIND_YES, AT(flags), yes_words[2]
 #define ROW_tool_search KIND_YES, AT(flags), yes_words[4]
 #define ROW_cache_retention KIND_YES, AT(flags), yes_words[3]

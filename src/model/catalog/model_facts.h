@@ -27,6 +27,8 @@ enum ch_model_flag {
     CH_M_BUDGET = 1 << 11,       /* Gemini: thinking takes a budget, not a level */
     CH_M_OTHER_MAKER = 1 << 12,  /* an effort beside `thinking` (DeepSeek, Moonshot, Z.AI) */
     CH_M_TOOL_SEARCH = 1 << 13,  /* its service searches tools that a request defers */
+    CH_M_TEXT = 1 << 14,          /* reads text; without CH_M_IMAGES, nothing else */
+    CH_M_IMAGES = 1 << 15,        /* reads images; neither of the two: not known */
 };
 
 struct ch_model_facts {

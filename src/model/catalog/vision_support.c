@@ -77,3 +77,9 @@ enum ch_sight ch_model_sight(struct ch_sv model) {
     }
     return sight;
 }
+
+void ch_model_add_sight(struct ch_model_facts *f, struct ch_sv model) {
+    enum ch_sight sight = ch_model_sight(model);
+    if (!(f->flags & (CH_M_TEXT | CH_M_IMAGES)) && sight != CH_SIGHT_UNKNOWN)
+        f->flags |= CH_M_TEXT | (sight == CH_SIGHT_IMAGES ? CH_M_IMAGES : 0);
+}

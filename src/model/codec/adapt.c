@@ -138,8 +138,16 @@ struct ch_msg *ch_with_context(const struct ch_msg *m) {
 
 /* --- images */
 
+/* An image that a model cannot read fails the request; of an unknown model, the service decides. */
+static bool reads_images(const struct ch_model_request *req) {
+    const struct ch_model_facts *f = ch_request_facts(req);
+    if (f->flags & (CH_M_TEXT | CH_M_IMAGES))
+        return f->flags & CH_M_IMAGES;
+    return ch_model_sight(req->model) != CH_SIGHT_NONE;
+}
+
 static bool takes_images(const struct ch_model_request *req) {
-    return !(req->endpoint->quirks & CH_Q_NO_IMAGES) && ch_model_sight(req->model) != CH_SIGHT_NONE;
+    return !(req->endpoint->quirks & CH_Q_NO_IMAGES) && reads_images(req);
 }
 
 static void adapt_add_note(struct ch_buf *text, const struct ch_block *image) {

@@ -105,6 +105,9 @@ static void test_efforts(void **state) {
 }
 
 #define TOOL "\"tools\":[{\"name\":\"f\"}]"
+#define PICTURE \
+    "[{\"role\":\"user\",\"content\":[{\"type\":\"image\",\"media_type\":\"image/png\"," \
+    "\"data\":\"aGk=\"}]}]"
 #define HEAT "\"temperature\":0.5,\"top_p\":0.9"
 
 /* Requests, and texts that they must and must not have. */
@@ -182,6 +185,13 @@ static const struct {
     {"openai", "\"model\":\"new-one\",\"facts\":{\"sampling\":\"none\"}," HEAT, "\"new-one\"",
      "temperature"},
 
+    {"openai",
+     "\"model\":\"gpt-4o\",\"facts\":{\"modalities_in\":[\"text\"]},\"messages\":" PICTURE,
+     "gpt-4o", "image_url"},
+    {"openai", "\"model\":\"o3-mini\",\"facts\":{\"modalities_in\":[\"text\",\"image\"]},"
+               "\"messages\":" PICTURE, "image_url", "cannot"},
+    {"openai", "\"model\":\"o3-mini\",\"messages\":" PICTURE, "o3-mini", "image_url"},
+
     /* others */
     {"openai", "\"model\":\"kimi-k3\",\"provider\":\"moonshot\",\"reasoning\":\"off\"," HEAT,
      "\"reasoning_effort\":\"low\"", "temperature"},
@@ -206,8 +216,10 @@ static void test_requests(void **state) {
         CH_BUF_AUTO text = {0};
         CH_BUF_AUTO out = {0};
         struct chela_error err = {0};
-        ch_buf_addf(&text, "{%s,\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"}]}",
-                    requests[i].members);
+        ch_buf_addf(&text, "{%s%s}", requests[i].members,
+                    strstr(requests[i].members, "\"messages\"")
+                        ? ""
+                        : ",\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"}]");
         if (ch_wire_encode(ch_codec_find(ch_sv_str(requests[i].api)), CH_SV(""), ch_buf_sv(&text),
                            &out, &err) < 0)
             fail_msg("%s: %s", requests[i].members, err.message);
