@@ -169,6 +169,30 @@ same "anthropic: code's call: answered with container and caller" '0 "container_
     "$status $(requests 'select(.n == 1).body | .container, .messages[1].content[1].caller.tool_id, [.messages[2].content[].type]' | paste -sd ' ') $(requests '.problems[]')"
 same "anthropic: the tools that code may call say so" '["ls","read"]' "$(requests 'select(.n == 0).body.tools | map(select(.allowed_callers == ["direct", "code_execution_20260120"]).name) | sort')"
 
+# A message that arrives while code waits for a result is heard once the code is done.
+printf '#!/bin/sh\nuntil [ -e go ]; do sleep 0.1; done\necho went\n' >"$space/slow"
+chmod +x "$space/slow"
+sed 's/^    - { name: note/    - { name: slow, description: Waits., command: [.\/slow], effect: read, permission: read, parameters: { type: object } }\n&/' \
+    "$space/chela.yaml" >"$space/slow.yaml"
+jq '.replies[0].body |= sub("\"name\":\"ls\""; "\"name\":\"slow\"") | .replies += [.replies[1]]' "$tmp/code.json" >"$tmp/steered.json"
+fresh steered anthropic
+chela run --background --config slow.yaml --model "$claude" --base-url "$base" --approve auto "go on"
+session=$(cat "$out")
+for _ in {1..100}; do
+    [ -z "$(requests .n)" ] || break
+    sleep 0.1
+done
+chela attach --config slow.yaml --say "also this" "$session" &
+attached=$!
+for _ in {1..100}; do
+    (cd "$space" && with_env timeout 20 "$program" sessions export "$session") | grep -q '"steer"' && break
+    sleep 0.1
+done
+touch "$space/go"
+wait $attached
+same "a message while code waits: heard after its result" '["go on"] ["go on",null] ["go on",null,"also this"] ' \
+    "$(requests '[.body.messages[] | select(.role == "user").content | if type == "array" then .[0].text else . end | if . then (if test("also this") then "also this" else "go on" end) else . end]' | paste -sd ' ') $(requests '.problems[]')"
+
 # --- a shell at the service: shown, kept, never answered
 items hosted '[{"type":"shell_call","id":"sh_1","call_id":"call_h","status":"completed","action":{"commands":["touch hosted.txt"]},"environment":{"type":"container_reference","container_id":"c1"}},
   {"type":"shell_call_output","id":"sho_1","call_id":"call_h","status":"completed","output":[{"stdout":"","stderr":"","outcome":{"type":"exit","exit_code":0}}]},

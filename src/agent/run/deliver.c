@@ -9,6 +9,7 @@
 #include "agent/machine/event.h"
 #include "agent/machine/queue.h"
 #include "agent/machine/run.h"
+#include "model/provider/target.h"
 #include "prompt/envelope.h"
 
 static const char nudge_text[] =
@@ -87,6 +88,17 @@ static bool remark(chela_run *run, struct ch_sv fact, const char *advice) {
     return ch_deliver_note(run, ch_buf_sv(&text));
 }
 
+/* True while the service that wrote the last reply accepts nothing beside its results. */
+static bool must_wait(const chela_run *run) {
+    const struct ch_transcript *t = &run->session->transcript;
+    const struct ch_codec *codec = run->target ? run->target->ep.codec : NULL;
+    const struct ch_msg *reply = t->n > 1 && ends_with_results(run) ? t->msgs[t->n - 2] : NULL;
+    if (!reply || !codec || !codec->wants_only_results || reply->kind != CH_MSG_ASSISTANT)
+        return false;
+    const char *api = ch_msg_author(reply).api;
+    return api && strcmp(api, codec->name) == 0 && codec->wants_only_results(reply);
+}
+
 bool ch_deliver_waiting(chela_run *run, bool had_ended, struct ch_sv complaint) {
     if (run->m.nudge && !ch_deliver_note(run, ch_sv_str(nudge_text)))
         return false;
@@ -97,6 +109,8 @@ bool ch_deliver_waiting(chela_run *run, bool had_ended, struct ch_sv complaint) 
     if (run->m.sum_up && !remark(run, ch_sv_str(ch_reason_name(run->m.closing)), closing_text))
         return false;
     run->m.nudge = run->m.reask = run->m.caution = run->m.sum_up = false;
+    if (must_wait(run))
+        return true;
     bool steered = run->steering.n > 0;
     while (run->steering.n > 0)
         if (!deliver_next(run, &run->steering, CHELA_EV_STEERING))

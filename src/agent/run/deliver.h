@@ -9,7 +9,8 @@
 
 /* Adds the notes that the machine asks for, then all steering messages, then all system
  * events. A follow-up is added only if the run had ended otherwise, one at a time. complaint:
- * the problem with the last reply. */
+ * the problem with the last reply. While code of the service waits for results alone, the others
+ * wait too. */
 bool ch_deliver_waiting(chela_run *run, bool had_ended, struct ch_sv complaint);
 /* Adds a note of the runtime. */
 bool ch_deliver_note(chela_run *run, struct ch_sv text);

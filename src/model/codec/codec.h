@@ -159,6 +159,9 @@ struct ch_codec {
     void (*findings)(struct ch_findings *f, const struct ch_block *b, const struct ch_json *v);
     /* Optional. True if the service searches tools that the request defers; NULL: never. */
     bool (*searches_tools)(const struct ch_model_request *req);
+    /* Optional. True if the service accepts nothing but the results of this reply's calls next,
+     * because tools or code that it runs are not done. NULL: never. */
+    bool (*wants_only_results)(const struct ch_msg *reply);
     /* The service gets the images of its own replies back. */
     bool returns_images;
 

@@ -146,12 +146,48 @@ static void test_length(void **state) {
     ch_msg_free(m);
 }
 
+/* While a tool or code of the service is not done, it accepts nothing beside the results. */
+static void test_only_results(void **state) {
+    static const struct {
+        const char *content;
+        bool only;
+    } cases[] = {
+        {"{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"f\",\"input\":{}}", false},
+        {"{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"f\",\"input\":{},"
+         "\"caller\":{\"type\":\"direct\"}}",
+         false},
+        {"{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"f\",\"input\":{},"
+         "\"caller\":{\"type\":\"code_execution_20260120\",\"tool_id\":\"s\"}}",
+         true},
+        {"{\"type\":\"server_tool_use\",\"id\":\"s\",\"name\":\"web_search\",\"input\":{}},"
+         "{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"f\",\"input\":{}}",
+         true},
+        {"{\"type\":\"server_tool_use\",\"id\":\"s\",\"name\":\"web_search\",\"input\":{}},"
+         "{\"type\":\"web_search_tool_result\",\"tool_use_id\":\"s\",\"content\":[]},"
+         "{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"f\",\"input\":{}}",
+         false},
+    };
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        CH_BUF_AUTO body = {0};
+        ch_buf_addf(&body,
+                    "{\"id\":\"m\",\"type\":\"message\",\"role\":\"assistant\",\"content\":[%s],"
+                    "\"stop_reason\":\"tool_use\",\"usage\":{\"input_tokens\":1}}",
+                    cases[i].content);
+        struct ch_msg *m = decode(ch_buf_str(&body));
+        if (ch_codec_anthropic.wants_only_results(m) != cases[i].only)
+            fail_msg("case %zu", i);
+        ch_msg_free(m);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_turns),
         cmocka_unit_test(test_with_skills),
         cmocka_unit_test(test_pause),
         cmocka_unit_test(test_length),
+        cmocka_unit_test(test_only_results),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

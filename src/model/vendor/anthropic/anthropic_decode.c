@@ -643,6 +643,7 @@ const struct ch_codec ch_codec_anthropic = {
     .mark = ch_anthropic_mark,
     .takes_schema = ch_anthropic_takes_schema,
     .searches_tools = ch_anthropic_searches_tools,
+    .wants_only_results = ch_anthropic_wants_only_results,
     .event = anthropic_decode_on_event,
     .quick = quick_repeat,
     .body = anthropic_decode_on_body,

@@ -220,6 +220,40 @@ static struct ch_sv turn_container(const struct ch_model_request *req, struct ch
     return id;
 }
 
+static bool is_from_code(const struct ch_block *call) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *caller = NULL;
+    if (call->extra.n)
+        ch_json_parse(&arena, call->extra, CH_JSON_STRICT, &caller, NULL, NULL);
+    return ch_sv_starts(ch_json_get_str(caller, "type"), "code_execution");
+}
+
+/* True for a tool of the service's whose result is not among the later blocks. */
+static bool is_unfinished(const struct ch_msg *m, uint32_t at) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v = NULL;
+    ch_json_parse(&arena, m->blocks[at].text, CH_JSON_STRICT, &v, NULL, NULL);
+    struct ch_sv id = ch_json_get_str(v, "id");
+    for (uint32_t i = at + 1; i < m->nblocks; i++) {
+        if (m->blocks[i].type == CH_BLOCK_OPAQUE)
+            ch_json_parse(&arena, m->blocks[i].text, CH_JSON_STRICT, &v, NULL, NULL);
+        if (ch_sv_eq(ch_json_get_str(v, "tool_use_id"), id))
+            return false;
+    }
+    return true;
+}
+
+bool ch_anthropic_wants_only_results(const struct ch_msg *reply) {
+    for (uint32_t i = 0; i < reply->nblocks; i++) {
+        const struct ch_block *b = &reply->blocks[i];
+        if ((b->type == CH_BLOCK_TOOL_CALL && is_from_code(b)) ||
+            (b->type == CH_BLOCK_OPAQUE && ch_sv_is(b->name, "server_tool_use") &&
+             is_unfinished(reply, i)))
+            return true;
+    }
+    return false;
+}
+
 bool ch_anthropic_tail_follows(const struct ch_model_request *req) {
     return req->server_tools.n || req->endpoint->extra_body.n; /* code may run at the service */
 }

@@ -19,6 +19,7 @@ int ch_anthropic_message(const struct ch_model_request *req, const struct ch_msg
 int ch_anthropic_tail(const struct ch_model_request *req, struct ch_buf *out,
                       struct chela_error *err);
 
+bool ch_anthropic_wants_only_results(const struct ch_msg *reply);
 bool ch_anthropic_tail_follows(const struct ch_model_request *req);
 
 size_t ch_anthropic_mark(const struct ch_model_request *req, struct ch_sv messages,
