@@ -116,7 +116,7 @@ holds "empty, $api: one nudge" '.[-1].text == "Sorry, here I am." and .[-1].turn
 same "empty, $api: requests without fault" "" "$(requests '.problems[]')"
 play "$api" always_empty --output jsonl
 exits "always_empty, $api" 0
-holds "always_empty, $api: two turns, and the end says that there is no answer" '.[-1].turns == 2 and (.[-1].ending | test("There was no answer"))'
+holds "always_empty, $api: two turns, a warning, and the end says that there is no answer" '.[-1].turns == 2 and any(.type == "warning") and (.[-1].ending | test("There was no answer"))'
 play "$api" reasoning_only --output jsonl
 exits "reasoning_only, $api" 0
 holds "reasoning_only, $api: one nudge" '.[-1].text == "Now I know." and .[-1].turns == 2'

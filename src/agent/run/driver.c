@@ -355,6 +355,10 @@ static bool drop_if_asked(chela_run *run) {
 static void driver_finish(chela_run *run) {
     ch_timer_stop(run->loop, &run->control->deadline); /* the store may take longer */
     ch_run_outcome_limit(run);
+    if (run->m.warn_empty)
+        ch_emit_warning(run, "the model gave no answer");
+    if (run->dead)
+        return;
     size_t unread = empty_queue(run, &run->steering) + empty_queue(run, &run->follow_ups);
     if (unread)
         ch_emit_warning(run, "%zu queued message%s not delivered: the run ended first", unread,
