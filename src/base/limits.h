@@ -562,6 +562,7 @@
 #define CH_LIMIT_CLIENT_TOOLS 10000       /* client tools of one request */
 #define CH_LIMIT_DROPPED 1024             /* bytes of the header X-Chela-Dropped */
 #define CH_LIMIT_DROPPED_NAME 64          /* bytes of a member's name in it */
+#define CH_LIMIT_PASSED (64 * CH_KB)      /* members of a client's request that a model gets */
 #define CH_LIMIT_CLIENT_CALLS 1024        /* calls of one reply in a posted history */
 #define CH_LIMIT_CLIENT_REFERENCES 1024   /* items that one request refers to by their ids */
 #define CH_LIMIT_KEPT_CALLS 4096          /* names by which clients' calls are remembered */

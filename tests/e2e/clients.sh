@@ -93,7 +93,12 @@ same "nothing is dropped: no header" "200 " "$code $(dropped)"
 say '"store":false,"logprobs":false,"frequency_penalty":0,"user":"","logit_bias":{},"stop":null,"metadata":null'
 same "members that ask for nothing: no header" "200 " "$code $(dropped)"
 say '"modalities":["text","audio"],"audio":{"voice":"a"},"logit_bias":{"5":1},"hologram":true'
-same "text and audio: text, and the rest is named" "200 modalities, audio, logit_bias, hologram" "$code $(dropped)"
+same "text and audio: text, and the rest is named" "200 modalities, audio, hologram" "$code $(dropped)"
+same "what the service knows is passed on" '{"5":1}' "$(asked '.body.logit_bias | tojson')"
+say '"presence_penalty":0.5,"frequency_penalty":-0.5,"verbosity":"low","user":"ann"'
+same "penalties, likewise" '200 user 0.5 -0.5 low' "$code $(dropped) $(asked '.body | "\(.presence_penalty) \(.frequency_penalty) \(.verbosity)"')"
+post /v1/responses '{"model":"bare","input":"hello","text":{"verbosity":"low"},"user":"ann"}'
+same "not to a service of another protocol" "200 text.verbosity, user null" "$code $(dropped | tr ',' '\n' | sed 's/^ //' | sort | paste -sd, | sed 's/,/, /g') $(asked .body.verbosity)"
 say '"modalities":["audio"]'
 answers "audio alone" 400
 say '"n":2'

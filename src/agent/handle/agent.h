@@ -84,6 +84,7 @@ struct chela_agent {
     bool has_top_p, has_seed;
     double top_p;
     int64_t top_k, seed, logprobs;
+    const char *passed, *passed_api; /* see ch_agent_passed; NULL: none */
     struct ch_sv *stop; /* owned, with its texts */
     size_t nstop;
     enum ch_cache cache;
@@ -116,5 +117,10 @@ struct chela_agent {
     const char *description;            /* in the arena: for agents that may call it; NULL: none */
     struct ch_agent_features *features; /* owned; NULL: none (run/feature.h) */
 };
+
+/* Members of a client's request for a model whose service speaks this protocol; may be empty. */
+static inline struct ch_sv ch_agent_passed(const chela_agent *a, const char *api) {
+    return a->passed && strcmp(api, a->passed_api) == 0 ? ch_sv_str(a->passed) : CH_SV("");
+}
 
 #endif

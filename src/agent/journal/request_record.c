@@ -131,21 +131,24 @@ static void write_facts(struct ch_jw *w, const struct ch_model_facts *f, struct 
     ch_jw_end(w, '}');
 }
 
-static void write_endpoint(struct ch_jw *w, const struct ch_endpoint *ep, struct ch_sv model) {
+static void write_endpoint(struct ch_jw *w, const struct ch_model_request *req) {
+    const struct ch_endpoint *ep = req->endpoint;
+    struct ch_sv extra = ep->extra_body, passed = req->passed;
     CH_BUF_AUTO url = {0};
     ch_buf_add_str(&url, ep->base_url ? ep->base_url : "");
     if (url.n)
         ch_redact(url.p);
     ch_jw_kcstr(w, "provider", ep->provider);
     ch_jw_kcstr(w, "base_url", ch_buf_str(&url));
-    ch_jw_kstr(w, "model", model);
+    ch_jw_kstr(w, "model", req->model);
     write_quirks(w, ep->quirks);
     if (ep->facts)
-        write_facts(w, ep->facts, model);
-    if (!ep->extra_body.n)
+        write_facts(w, ep->facts, req->model);
+    if (!extra.n && !passed.n)
         return;
     ch_buf_clear(&url);
-    ch_buf_addf(&url, "{%.*s}", CH_SV_FMT(ep->extra_body));
+    ch_buf_addf(&url, "{%.*s%s%.*s}", CH_SV_FMT(passed), extra.n && passed.n ? "," : "",
+                CH_SV_FMT(extra));
     ch_jw_kraw(w, "extra_body", ch_buf_sv(&url));
 }
 
@@ -215,7 +218,7 @@ static uint64_t store_setup(chela_run *owner, const struct ch_request_made *m) {
         write_id(&w, add_tool(&parts, &req->tools[i]));
     ch_jw_end(&w, ']');
     ch_jw_kbegin(&w, "request", '{');
-    write_endpoint(&w, req->endpoint, req->model);
+    write_endpoint(&w, req);
     write_sampling(&w, req);
     write_options(&w, req);
     ch_jw_end(&w, '}');

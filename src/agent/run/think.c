@@ -377,9 +377,8 @@ static int think_describe(chela_run *run, const struct chela_turn_patch *patch,
     ch_tool_choice_select(run);
     if (choice) /* vendors refuse a tool choice whose tool is not described */
         ch_selection_offer(s->selection, ch_sv_str(choice));
-    const double *temperature = patch->temperature   ? patch->temperature
-                                : a->has_temperature ? &a->temperature
-                                                     : NULL;
+    const double *own = a->has_temperature ? &a->temperature : NULL;
+    const double *temperature = patch->temperature ? patch->temperature : own;
     *req = (struct ch_model_request){
         .endpoint = &run->target->ep,
         .model = ch_sv_str(run->target->model),
@@ -401,6 +400,7 @@ static int think_describe(chela_run *run, const struct chela_turn_patch *patch,
         .seed = a->seed,
         .stop = a->stop,
         .nstop = a->nstop,
+        .passed = ch_agent_passed(a, run->target->ep.codec->name),
         .cache = a->cache,
         .effort = ch_reasoning_effort(a->reasoning),
         .revision = revision(run, patch),

@@ -58,6 +58,10 @@ static void apply(chela_agent *a, const struct ch_agent_override *p) {
         a->parallel = 1;
     if (p->stop)
         copy_stop(a, p->stop);
+    if (p->passed) {
+        a->passed = ch_arena_str(&a->arena, ch_sv_str(p->passed));
+        a->passed_api = ch_arena_str(&a->arena, ch_sv_str(p->passed_api));
+    }
 }
 
 /* Puts another model in front of the chain. The target is in `patched`, which is freed with

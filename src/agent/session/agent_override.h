@@ -13,6 +13,8 @@ struct ch_agent_override { /* NULL or 0: the base's setting */
     const char *const *stop; /* NULL-terminated */
     const char *output_schema;
     const char *model; /* put in front of the base's chain */
+    /* Members for the body of a request in the protocol `passed_api`: `"a":1,"b":2`. */
+    const char *passed, *passed_api;
     bool one_call;     /* the model is told to make one tool call at a time */
     struct ch_bounds bounds;
 };

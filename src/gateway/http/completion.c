@@ -26,6 +26,7 @@
 #include "gateway/lane/tail.h"
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/request.h"
+#include "model/catalog/model_facts.h"
 #include "model/provider/target.h"
 
 static void free_completion(struct ch_completion *r) {
@@ -368,13 +369,29 @@ static void completion_warn(struct ch_completion *r) {
     ch_request_add_header(r->request, "X-Chela-Warning", ch_buf_str(&text));
 }
 
+/* What the model of the agent takes of the client's request as it is. */
+static struct ch_contract_passed completion_passes(const struct ch_completion *r) {
+    const struct ch_target *t = r->opts.agent->targets[0];
+    const struct ch_model_facts *f =
+        t->ep.facts ? t->ep.facts : ch_model_facts(ch_sv_str(t->model));
+    bool passes = strcmp(t->ep.codec->name, r->ops->api) == 0;
+    return (struct ch_contract_passed){
+        .passes = passes, .samples = passes && !f->efforts && !(f->flags & CH_M_NO_SAMPLING)};
+}
+
 /* Tells the client what has no effect on the answer, or refuses the request. */
 static int completion_name_dropped(struct ch_completion *r, struct chela_error *err) {
     CH_BUF_AUTO all = {0};
     struct ch_sv types = r->tools.skipped, lost = r->history.lost;
     const char *where = ch_json_get(r->request->json, "input") ? "input[]." : "content[].";
     ch_buf_add_sv(&all, r->dropped);
-    int rc = ch_contract_apply(r->ops->contract, r->request->json, &all, err);
+    struct ch_contract_passed passed = completion_passes(r);
+    int rc = ch_contract_apply(r->ops->contract, r->request->json, &passed, &all, err);
+    if (passed.members.n) {
+        r->opts.patch.passed = ch_arena_str(&r->request->arena, ch_buf_sv(&passed.members));
+        r->opts.patch.passed_api = r->ops->api;
+    }
+    ch_buf_release(&passed.members);
     while (types.n) {
         struct ch_sv type = ch_sv_trim(ch_sv_split(&types, ','));
         bool member = ch_json_get(r->request->json, ch_arena_str(&r->request->arena, type));

@@ -4,6 +4,7 @@
 #include "base/chars.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "json/writer.h"
 
 #define REPEATED "accepted, so that an item of an answer can be posted back; without effect"
 #define CACHE "the agent places its own marks for the cache"
@@ -129,13 +130,13 @@ const struct ch_contract_row ch_contract_chat[] = {
     {"audio", CH_DROPPED, "the answer is text", NULL},
     {"logprobs", CH_DROPPED, "", NULL},
     {"top_logprobs", CH_DROPPED, "", NULL},
-    {"logit_bias", CH_DROPPED, "", NULL},
-    {"frequency_penalty", CH_DROPPED, "", NULL},
-    {"presence_penalty", CH_DROPPED, "", NULL},
+    {"logit_bias", CH_SAMPLING, "", NULL},
+    {"frequency_penalty", CH_SAMPLING, "", NULL},
+    {"presence_penalty", CH_SAMPLING, "", NULL},
     {"store", CH_DROPPED, "the gateway stores no completions", NULL},
     {"service_tier", CH_DROPPED, "the provider's option `serviceTier` sets it", "auto default"},
     {"moderation", CH_DROPPED, "", NULL},
-    {"verbosity", CH_DROPPED, "", "medium"},
+    {"verbosity", CH_PASSED, "", "medium"},
     {"metadata", CH_DROPPED, "", NULL},
     {"user", CH_DROPPED, "", NULL},
     {"safety_identifier", CH_DROPPED, "", NULL},
@@ -211,7 +212,7 @@ const struct ch_contract_row ch_contract_responses[] = {
     {"text.format.name", CH_HONOURED, "a label", NULL},
     {"text.format.strict", CH_HONOURED, "the answer always matches", NULL},
     {"text.format.description", CH_DROPPED, "", NULL},
-    {"text.verbosity", CH_DROPPED, "", "medium"},
+    {"text.verbosity", CH_PASSED, "", "medium"},
     {"include", CH_HONOURED, "`reasoning.encrypted_content`", NULL},
     {"store", CH_HONOURED, "false: the response is not stored", NULL},
     {"background", CH_HONOURED, "the response is complete when it is sent", NULL},
@@ -231,8 +232,8 @@ const struct ch_contract_row ch_contract_responses[] = {
     {"top_logprobs", CH_DROPPED, "", NULL},
     {"service_tier", CH_DROPPED, "the provider's option `serviceTier` sets it", "auto default"},
     {"moderation", CH_DROPPED, "", NULL},
-    {"user", CH_DROPPED, "", NULL},
-    {"safety_identifier", CH_DROPPED, "", NULL},
+    {"user", CH_PASSED, "", NULL},
+    {"safety_identifier", CH_PASSED, "", NULL},
     {"prompt_cache_key", CH_DROPPED, "the agent has its own", NULL},
     {"prompt_cache_retention", CH_DROPPED, "the agent has its own", NULL},
     {"prompt_cache_options", CH_DROPPED, CACHE, NULL},
@@ -311,7 +312,7 @@ const struct ch_contract_row ch_contract_messages[] = {
     {"context_management", CH_DROPPED, "the agent's own compaction makes room", NULL},
     {"user_profile_id", CH_DROPPED, "", NULL},
     {"inference_geo", CH_REFUSED, "the place of the model is the provider's", NULL},
-    {"metadata", CH_DROPPED, "", NULL},
+    {"metadata", CH_PASSED, "", NULL},
     {"service_tier", CH_DROPPED, "the provider's option `serviceTier` sets it", "auto"},
     {"speed", CH_DROPPED, "", "standard"},
     {NULL, 0, NULL, NULL}};
@@ -328,6 +329,7 @@ const struct ch_contract_row ch_contract_embeddings[] = {
 /* --- a request */
 
 struct contract {
+    struct ch_contract_passed *passed; /* NULL: nothing is passed on */
     struct ch_buf *dropped;
     struct chela_error *err;
 };
@@ -412,6 +414,29 @@ static int contract_value(struct contract *c, const struct ch_contract_row *m,
     return rc;
 }
 
+/* Members of members: "text.verbosity" is {"text":{"verbosity":...}}. */
+static bool contract_pass(struct contract *c, const struct ch_contract_row *m,
+                          const struct ch_json *v) {
+    CH_BUF_AUTO value = {0};
+    struct ch_jw w = ch_jw(&value);
+    struct ch_sv path = ch_sv_str(m->path);
+    struct ch_contract_passed *p = c->passed;
+    size_t depth = 0;
+    if (!p || !(m->fate == CH_SAMPLING ? p->samples : p->passes))
+        return false;
+    while (path.n) {
+        struct ch_sv name = ch_sv_split(&path, '.');
+        ch_buf_addf(&value, "%s\"%.*s\":", depth++ ? "{" : "", CH_SV_FMT(name));
+    }
+    ch_jw_value(&w, v);
+    while (--depth)
+        ch_buf_addc(&value, '}');
+    if (p->members.n + value.n > CH_LIMIT_PASSED)
+        return false;
+    ch_buf_addf(&p->members, "%s%s", p->members.n ? "," : "", ch_buf_str(&value));
+    return true;
+}
+
 static int contract_object(struct contract *c, const struct ch_contract_row *rows,
                            const char *prefix, const struct ch_json *object) {
     for (CH_JSON_MEMBERS(key, v, object)) {
@@ -423,7 +448,7 @@ static int contract_object(struct contract *c, const struct ch_contract_row *row
             continue;
         else if (m && m->fate == CH_REFUSED)
             rc = ch_fail(c->err, CHELA_EINVAL, "`%s` is not supported: %s", m->path, m->about);
-        else
+        else if (!m || m->fate < CH_PASSED || !contract_pass(c, m, v))
             ch_contract_drop(c->dropped, prefix, ch_json_str(key));
         if (rc < 0)
             return rc;
@@ -432,7 +457,8 @@ static int contract_object(struct contract *c, const struct ch_contract_row *row
 }
 
 int ch_contract_apply(const struct ch_contract_row *table, const struct ch_json *request,
-                      struct ch_buf *dropped, struct chela_error *err) {
-    struct contract c = {.dropped = dropped, .err = err};
+                      struct ch_contract_passed *passed, struct ch_buf *dropped,
+                      struct chela_error *err) {
+    struct contract c = {.passed = passed, .dropped = dropped, .err = err};
     return ch_json_is(request, CH_JSON_OBJECT) ? contract_object(&c, table, "", request) : 0;
 }

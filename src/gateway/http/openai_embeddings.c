@@ -159,7 +159,7 @@ static int embedding_read(struct embedding *e, struct chela_error *err) {
         req->json, NULL, "model:string encoding_format:string dimensions:integer", err);
     CH_BUF_AUTO dropped = {0};
     if (rc == 0)
-        rc = ch_contract_apply(ch_contract_embeddings, req->json, &dropped, err);
+        rc = ch_contract_apply(ch_contract_embeddings, req->json, NULL, &dropped, err);
     if (rc < 0)
         return rc;
     if (dropped.n)

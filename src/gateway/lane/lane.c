@@ -243,7 +243,7 @@ static void lane_digest_opts(const struct ch_lane_opts *o, unsigned char out[CH_
                 (int)p->reasoning, p->tool_choice ? p->tool_choice : "",
                 p->output_schema ? p->output_schema : "", p->model ? p->model : "",
                 p->system ? p->system : "");
-    ch_buf_addc(&text, o->add_tools ? 4 : 5);
+    ch_buf_addf(&text, "%c%s", o->add_tools ? 4 : 5, p->passed ? p->passed : "");
     for (size_t i = 0; p->stop && p->stop[i]; i++)
         ch_buf_addf(&text, "%c%s", 1, p->stop[i]);
     for (size_t i = 0; i < o->ntools; i++)

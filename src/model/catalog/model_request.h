@@ -123,6 +123,7 @@ struct ch_model_request {
     const struct ch_sv *stop;       /* stop sequences */
     size_t nstop;
     struct ch_sv output_schema;     /* native structured output; empty: none */
+    struct ch_sv passed;            /* members of a client's request for this protocol: `"a":1` */
     enum ch_cache cache;
     /* Text for this request alone, such as the time; sent as user text after all messages
      * and after the last cache mark. May be empty. */

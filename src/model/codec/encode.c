@@ -113,11 +113,15 @@ void ch_encode_undo(struct ch_buf *out, size_t mark) {
 
 /* --- members from the configuration */
 
-static const struct ch_json *read_extra_body(const struct ch_endpoint *ep, struct ch_arena *a) {
+static const struct ch_json *read_members(struct ch_sv members, struct ch_arena *a) {
     const struct ch_json *v = NULL;
-    char *text = ch_arena_printf(a, "{%.*s}", CH_SV_FMT(ep->extra_body));
+    char *text = ch_arena_printf(a, "{%.*s}", CH_SV_FMT(members));
     ch_json_parse(a, ch_sv_str(text), CH_JSON_STRICT, &v, NULL, NULL);
     return v;
+}
+
+static const struct ch_json *read_extra_body(const struct ch_endpoint *ep, struct ch_arena *a) {
+    return read_members(ep->extra_body, a);
 }
 
 bool ch_encode_extra_has(const struct ch_model_request *req, const char *member) {
@@ -223,32 +227,43 @@ static int check_extra(const struct ch_model_request *req, const struct ch_json 
     return CHELA_OK;
 }
 
-int ch_encode_extra(const struct ch_model_request *req, struct ch_buf *tail, size_t from,
-                    struct chela_error *err) {
+/* Adds members to the body. wins: they replace those of the same name. */
+static void encode_merge(struct ch_buf *tail, size_t from, const struct ch_json *added, bool wins) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *own = NULL;
-    if (!req->endpoint->extra_body.n)
-        return CHELA_OK;
-    const struct ch_json *extra = read_extra_body(req->endpoint, &arena);
-    int rc = check_extra(req, extra, err);
-    if (rc < 0)
-        return rc;
     char *text = ch_arena_printf(&arena, "{\"\":0%.*s}", (int)(tail->n - from), tail->p + from);
     ch_json_parse(&arena, ch_sv_str(text), CH_JSON_STRICT, &own, NULL, NULL);
     ch_encode_undo(tail, from);
     struct ch_jw w = {.out = tail, .comma = true};
     for (CH_JSON_MEMBERS(k, v, own))
-        if (ch_json_str(k).n && !ch_json_get_sv(extra, ch_json_str(k))) {
+        if (ch_json_str(k).n && !ch_json_get_sv(added, ch_json_str(k))) {
             ch_jw_key_sv(&w, ch_json_str(k));
             ch_jw_value(&w, v);
         }
-    for (CH_JSON_MEMBERS(key, value, extra)) {
+    for (CH_JSON_MEMBERS(key, value, added)) {
+        const struct ch_json *mine = ch_json_get_sv(own, ch_json_str(key));
         if (ch_sv_is(ch_json_str(key), "tools") && ch_json_is(value, CH_JSON_ARRAY))
             continue; /* in the head */
         ch_jw_key_sv(&w, ch_json_str(key));
-        write_merged(&w, ch_json_get_sv(own, ch_json_str(key)), value);
+        if (wins || !mine)
+            write_merged(&w, mine, value);
+        else
+            write_merged(&w, value, mine);
     }
-    return CHELA_OK;
+}
+
+int ch_encode_extra(const struct ch_model_request *req, struct ch_buf *tail, size_t from,
+                    struct chela_error *err) {
+    CH_ARENA_AUTO arena = {0};
+    if (req->passed.n)
+        encode_merge(tail, from, read_members(req->passed, &arena), false);
+    if (!req->endpoint->extra_body.n)
+        return CHELA_OK;
+    const struct ch_json *extra = read_extra_body(req->endpoint, &arena);
+    int rc = check_extra(req, extra, err);
+    if (rc == 0)
+        encode_merge(tail, from, extra, true);
+    return rc;
 }
 
 /* --- authors of messages */

@@ -486,7 +486,8 @@ static void openai(struct checker *c, const struct request *rq) {
     members(c, v, "body", "model messages stream stream_options max_completion_tokens max_tokens "
                           "temperature top_p stop seed n tools tool_choice parallel_tool_calls "
                           "response_format reasoning_effort verbosity store prompt_cache_key "
-                          "prompt_cache_options prompt_cache_retention service_tier metadata user");
+                          "prompt_cache_options prompt_cache_retention service_tier metadata user "
+                          "frequency_penalty presence_penalty logit_bias safety_identifier");
     if (json_get(v, "max_tokens") && json_get(v, "max_completion_tokens"))
         fatal(c, "Setting 'max_tokens' and 'max_completion_tokens' at the same time");
     if (json_get(v, "stream_options") && !json_true(v, "stream"))

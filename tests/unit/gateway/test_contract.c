@@ -82,11 +82,45 @@ static void test_members(void **state) {
         assert_int_equal(
             ch_json_parse(&arena, ch_sv_str(requests[i].request), CH_JSON_STRICT, &v, NULL, &err),
             0);
-        if (ch_contract_apply(requests[i].table, v, &got, &err) < 0) {
+        if (ch_contract_apply(requests[i].table, v, NULL, &got, &err) < 0) {
             ch_buf_clear(&got);
             ch_buf_addf(&got, "400 %s", err.message);
         }
         assert_string_equal(ch_buf_str(&got), requests[i].want);
+    }
+}
+
+/* Members for a model of the same protocol. */
+static void test_passed(void **state) {
+    (void)state;
+    static const struct {
+        const struct ch_contract_row *table;
+        const char *request;
+        bool passes, samples;
+        const char *want;
+    } cases[] = {
+        {C, "{\"presence_penalty\":0.5,\"verbosity\":\"low\",\"user\":\"u\"}", true, true,
+         "\"presence_penalty\":0.5,\"verbosity\":\"low\"; user"},
+        {C, "{\"presence_penalty\":0.5,\"verbosity\":\"low\"}", true, false,
+         "\"verbosity\":\"low\"; presence_penalty"},
+        {C, "{\"presence_penalty\":0,\"verbosity\":\"medium\"}", true, true, "; "},
+        {R, "{\"text\":{\"verbosity\":\"high\"},\"user\":\"u\"}", true, true,
+         "\"text\":{\"verbosity\":\"high\"},\"user\":\"u\"; "},
+        {R, "{\"text\":{\"verbosity\":\"high\"}}", false, false, "; text.verbosity"},
+        {M, "{\"metadata\":{\"user_id\":\"a\"}}", true, true, "\"metadata\":{\"user_id\":\"a\"}; "},
+    };
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        CH_ARENA_AUTO arena = {0};
+        CH_BUF_AUTO names = {0}, got = {0};
+        struct ch_contract_passed p = {.passes = cases[i].passes, .samples = cases[i].samples};
+        struct chela_error err = {0};
+        const struct ch_json *v = NULL;
+        assert_int_equal(
+            ch_json_parse(&arena, ch_sv_str(cases[i].request), CH_JSON_STRICT, &v, NULL, &err), 0);
+        assert_int_equal(ch_contract_apply(cases[i].table, v, &p, &names, &err), 0);
+        ch_buf_addf(&got, "%s; %s", ch_buf_str(&p.members), ch_buf_str(&names));
+        ch_buf_release(&p.members);
+        assert_string_equal(ch_buf_str(&got), cases[i].want);
     }
 }
 
@@ -174,9 +208,8 @@ static void test_efforts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_members),
-        cmocka_unit_test(test_bounded),
-        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_members), cmocka_unit_test(test_passed),
+        cmocka_unit_test(test_bounded), cmocka_unit_test(test_order),
         cmocka_unit_test(test_efforts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
