@@ -315,6 +315,10 @@
 #define CH_LIMIT_VENDOR_JOB_ID 128        /* bytes of its id */
 #define CH_LIMIT_RETRY_AFTER 60000        /* longest delay that a server may ask for, in ms */
 #define CH_LIMIT_COOLDOWNS 1024           /* keys and models in cool-down */
+#define CH_LIMIT_REPAIRS 4                /* repairs of one model call that is refused */
+#define CH_LIMIT_LEARNT 256               /* models whose service has refused a request, kept */
+#define CH_LIMIT_LEARNT_FILE (256 * CH_KB) /* file of what services refuse */
+#define CH_LEARNT_MS (24 * 3600000LL)     /* time that what a service refuses is remembered */
 #define CH_LIMIT_PLANNER_STEPS 8          /* steps of a planner's plan */
 #define CH_LIMIT_PLAN_STEPS 32            /* steps of a fixed plan */
 #define CH_LIMIT_PLAN_FILE (256 * CH_KB)  /* file of a fixed plan */

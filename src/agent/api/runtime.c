@@ -211,6 +211,7 @@ static void runtime_close_parts(chela_runtime *rt) {
         ch_agent_close(CH_CONTAINER(rt->agents.head.prev, chela_agent, link));
     ch_runtime_free_closed(rt);
     ch_context_windows_free(CH_TAKE(rt->providers.reported));
+    ch_learning_release(&rt->providers.learning);
     close_extensions(rt, true);
     ch_workers_free(rt->workers);
     if (rt->journal)

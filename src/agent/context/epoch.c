@@ -3,7 +3,7 @@
 
 #include "agent/journal/emit.h"
 #include "agent/journal/run_journal.h"
-#include "model/catalog/model_facts.h"
+#include "model/catalog/learnt.h"
 #include "model/provider/target.h"
 
 /* Begins an epoch. unbound: messages from the start whose reasoning is not sent again. */
@@ -22,6 +22,8 @@ static uint64_t hash_of_tools(const struct ch_model_request *req) {
         h = ch_hash(h, req->tools[i].description);
         h = ch_hash(h, req->tools[i].schema) + req->tools[i].deferred;
         h = ch_hash(h, req->tools[i].callers);
+        if (req->tools[i].strict)
+            h = ch_hash(h, CH_SV("strict"));
     }
     return h;
 }

@@ -89,6 +89,7 @@ static int side_query_encode(struct ch_side_query *a, const struct ch_side_query
                              struct chela_error *err) {
     const chela_agent *agent = o->run->session->agent;
     const char *key;
+    ch_learning_apply(&agent->rt->providers, a->target, ch_now_ms(ch_loop_clock(a->loop)));
     ch_target_cooling(a->target, &agent->rt->providers.cooldowns,
                       ch_mono_ms(ch_loop_clock(a->loop)), &key);
     a->target->ep.api_key = key;
@@ -101,6 +102,7 @@ static int side_query_encode(struct ch_side_query *a, const struct ch_side_query
                                    .kept_free = ch_target_window(a->target) / REPLY_SHARE,
                                    .cache = CH_CACHE_OFF,
                                    .revision = 1};
+    ch_learnt_omit(&req);
     int rc = ch_encoder_update(&a->encoder, &req, err);
     if (rc == 0)
         rc = req.endpoint->codec->http(&req, &a->arena, &a->http, err);

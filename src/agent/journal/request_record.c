@@ -12,6 +12,7 @@
 #include "model/codec/codec.h"
 #include "model/codec/encode.h"
 #include "model/codec/errors.h"
+#include "model/codec/refusals.h"
 #include "model/message/message_json.h"
 
 static void request_append(chela_run *owner, enum ch_record_type type, struct ch_sv json) {
@@ -188,6 +189,11 @@ static void write_options(struct ch_jw *w, const struct ch_model_request *req) {
         ch_jw_kbool(w, "parallel", false);
     if (req->no_stream)
         ch_jw_kbool(w, "stream", false);
+    if (req->endpoint->learnt.rules) {
+        ch_jw_kbegin(w, "learnt", '{');
+        ch_refusal_write_all(&req->endpoint->learnt, w);
+        ch_jw_end(w, '}');
+    }
     if (req->unbound)
         ch_jw_kint(w, "unbound", (int64_t)req->unbound);
     if (req->no_calls)

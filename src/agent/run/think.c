@@ -14,6 +14,7 @@
 #include "agent/context/large_calls.h"
 #include "agent/context/reasoning_effort.h"
 #include "agent/context/recall.h"
+#include "agent/context/repair.h"
 #include "agent/context/reply_directives.h"
 #include "agent/context/reply_extras.h"
 #include "agent/context/tool_choice.h"
@@ -43,7 +44,6 @@
 #include "model/catalog/model_facts.h"
 #include "model/codec/decoder.h"
 #include "model/codec/encoder.h"
-#include "model/codec/errors.h"
 #include "model/codec/fold.h"
 #include "model/codec/logprobs.h"
 #include "model/provider/context_window.h"
@@ -71,7 +71,7 @@ struct ch_think {
     struct ch_sv body[3];
     struct ch_sv server_tools;     /* of the current request, in the run's arena */
     size_t unseen;                 /* bytes of text that came after the run was stopped */
-    unsigned held;                 /* quirks that would remove strict schemas from this request */
+    struct ch_repair repair;       /* of the current call */
     enum ch_output_way output_way; /* how this turn's request asks for the answer's form */
     struct turn_texts *texts;      /* owned; NULL: none so far */
     char *stop_sequence;           /* owned: that ended the last reply; NULL: none, or unknown */
@@ -115,6 +115,7 @@ void ch_think_release(chela_run *run) {
     ch_free(texts);
     ch_free(run->turn->stop_sequence);
     ch_free(run->turn->decoder);
+    ch_repair_release(&run->turn->repair);
     ch_shared_head_release(run->turn->head);
 }
 
@@ -216,6 +217,7 @@ static int choose_target(chela_run *run, const char *spec, struct chela_error *e
     if (!run->target)
         return err->code;
     ch_context_window_ask(providers, run->target, now);
+    ch_learning_apply(providers, run->target, ch_run_now(run));
     ch_target_cooling(run->target, &providers->cooldowns, now, &run->turn->key);
     run->target->ep.api_key = run->turn->key;
     return 0;
@@ -235,7 +237,7 @@ static void choose_tools(chela_run *run, const char *only, struct ch_arena *part
     for (size_t i = 0; i < n; i++) {
         defs[i].strict |= a->strict;
         defs[i].strict &= !(run->target->ep.quirks & CH_Q_NO_STRICT);
-        run->turn->held |= defs[i].strict ? CH_Q_NO_STRICT : 0;
+        run->turn->repair.held |= defs[i].strict ? CH_Q_NO_STRICT : 0;
         defs[i].callers = ch_tool_choice_callers(run, parts, defs[i].name);
     }
     req->tools = defs;
@@ -286,7 +288,7 @@ static int choose_output(chela_run *run, struct ch_model_request *req, struct ch
         return rc;
     ch_output_ask(o, run->turn->output_way, req, &run->arena);
     if (run->turn->output_way == CH_OUTPUT_NATIVE && !ch_output_must_be_native(o))
-        run->turn->held |= CH_Q_NO_OUTPUT_SCHEMA;
+        run->turn->repair.held |= CH_Q_NO_OUTPUT_SCHEMA;
     return 0;
 }
 
@@ -409,14 +411,16 @@ static int think_describe(chela_run *run, const struct chela_turn_patch *patch,
     req->server_tools = ch_tool_choice_vendors(run);
     run->turn->server_tools = req->server_tools;
     run->turn->output_way = CH_OUTPUT_AUTO;
-    run->turn->held = 0;
+    run->turn->repair.held = 0;
     choose_tools(run, patch->tools, parts, req);
     int rc = choose_output(run, req, err); /* not every model takes tools and a schema together */
     if (run->turn->output_way == CH_OUTPUT_BY_TOOL)
         choose_tools(run, patch->tools, parts, req);
     choose_choice(choice, req);
     force_output(run, req);
-    return rc == 0 ? ch_features_shape(run, req, err) : rc;
+    rc = rc == 0 ? ch_features_shape(run, req, err) : rc;
+    ch_learnt_omit(req);
+    return rc;
 }
 
 /* The role that a run of another run plays: the name of its prompt. NULL: none. */
@@ -459,6 +463,7 @@ static int think_encode(chela_run *run, const struct chela_turn_patch *patch, si
     if (fit == CH_CONTEXT_COLD)
         ch_compaction_prune_cold(run, tokens);
     ch_reasoning_effort_tell(run, &req);
+    ch_repair_begin(&run->turn->repair, &req);
     ch_epoch_settle(run, &req);
     rc = ch_encoder_update(e, &req, err);
     if (rc == 0)
@@ -540,29 +545,6 @@ static const char *advice(enum ch_error_class cls) {
                                   : "";
 }
 
-/* If a service refuses the schemas in strict mode, they are sent without strict mode from
- * now on. Answers and calls are validated here anyway. */
-static bool ask_for_less(chela_run *run, const struct ch_reply *r) {
-    if (!run->turn->held || r->error.cls != CH_ERR_FORMAT ||
-        !ch_error_names_schema(r->error.message))
-        return false;
-    run->target->ep.quirks |= run->turn->held;
-    ch_emit_warning(run, "%s does not take these schemas in strict mode, so they go without: %.*s",
-                    run->target->spec, CH_SV_FMT(r->error.message));
-    return true;
-}
-
-/* A service that refuses reasoning of the conversation gets the request once more without it. */
-static bool leave_reasoning(chela_run *run, const struct ch_reply *r) {
-    if (r->error.cls != CH_ERR_FORMAT || !ch_error_names_reasoning(r->error.message) ||
-        !ch_epoch_refused(run))
-        return false;
-    ch_emit_warning(run, "%s no longer takes its earlier reasoning, so the conversation goes on "
-                         "without: %.*s",
-                    run->target->spec, CH_SV_FMT(r->error.message));
-    return true;
-}
-
 /* The text of a reply in progress that the host has seen becomes the answer. False: there is
  * none. */
 static bool answer_with_seen(chela_run *run, const struct ch_msg *reply, struct ch_buf *text) {
@@ -583,7 +565,7 @@ static void on_failure(chela_run *run, const struct ch_reply *r) {
     run->failure =
         (struct ch_model_failure){r->error.cls, r->error.status, r->error.retry_after_ms};
     run->turn->stop_reason = CHELA_STOP_ERROR;
-    bool mended = ask_for_less(run, r) || leave_reasoning(run, r);
+    bool mended = ch_repair_failed(run, &run->turn->repair, r);
     if (run->dead)
         return;
     CH_BUF_AUTO seen = {0};
@@ -680,6 +662,7 @@ void ch_think_reply(chela_run *run, struct ch_reply *r) {
                           .usage = r->usage,
                           .cost = account(run, &r->usage)};
     keep_stop(run, r);
+    ch_repair_worked(run, &run->turn->repair);
     ch_run_outcome_clear_error(run);
     if (!is_private) /* a request of private words holds no history to learn from */
         ch_context_budget_learn(run, &r->usage);

@@ -12,8 +12,8 @@ const struct ch_env_help ch_env_help[] = {
     {"XDG_CONFIG_HOME", "Directory of chela/chela.yaml; default: ~/.config."},
     {"XDG_STATE_HOME", "Directory of chela/chela.db, the default store of sessions, and of "
                        "chela/history; default: ~/.local/state."},
-    {"XDG_CACHE_HOME", "Directory of chela/vectors, the cached embedding vectors of notes; "
-                       "default: ~/.cache."},
+    {"XDG_CACHE_HOME", "Directory of chela/vectors, the cached embedding vectors of notes, and of "
+                       "chela/refusals.json, what services have refused; default: ~/.cache."},
     {"PAGER", "Program that shows output longer than the terminal; default: less; \"cat\" or "
               "empty: no pager."},
     {"VISUAL, EDITOR", "Editor of Ctrl-G in chela chat, the first that is set; default: vi."},

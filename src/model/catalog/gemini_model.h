@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "base/sv.h"
-#include "model/catalog/model_request.h"
+#include "model/catalog/model_facts.h"
 
 enum ch_gemini_tier {
     CH_GEMINI_NOT, /* another family, or a deployment's own name */
@@ -39,7 +39,7 @@ static inline bool ch_gemini_is_3(struct ch_gemini g) {
  * gemini-3.1-pro-preview. A name that cannot be parsed counts as the same. */
 bool ch_gemini_same(struct ch_sv a, struct ch_sv b);
 
-/* Thinking parameters for an effort: at most one of the two is set. */
+/* Thinking parameters for an effort by the facts f: at most one of the two is set. */
 struct ch_gemini_thinking {
     const char *level; /* "LOW"; NULL: none */
     bool has_budget;

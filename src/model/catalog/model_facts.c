@@ -129,9 +129,7 @@ static unsigned distance(unsigned a, unsigned b) {
 }
 
 enum ch_effort ch_facts_effort(const struct ch_model_facts *f, enum ch_effort wanted) {
-    unsigned taken = f->efforts, best = CH_EFFORT_DEFAULT;
-    if (!taken)
-        taken = E(OFF) | LOW_TO_HIGH;
+    unsigned taken = f->efforts ? f->efforts : CH_EFFORTS_ASSUMED, best = CH_EFFORT_DEFAULT;
     if (wanted == CH_EFFORT_DEFAULT || taken & 1u << wanted)
         return wanted;
     for (unsigned e = CH_EFFORT_MINIMAL; e <= CH_EFFORT_MAX; e++)

@@ -93,6 +93,9 @@ static inline bool ch_model_is(struct ch_sv model, enum ch_model_flag flag) {
  * two. OFF becomes the lowest effort for a model that always reasons. Of a model whose efforts
  * are not known, OFF, LOW, MEDIUM and HIGH are sent. */
 enum ch_effort ch_facts_effort(const struct ch_model_facts *f, enum ch_effort wanted);
+/* The efforts that are sent while those of a model are not known. */
+#define CH_EFFORTS_ASSUMED \
+    (1u << CH_EFFORT_OFF | 1u << CH_EFFORT_LOW | 1u << CH_EFFORT_MEDIUM | 1u << CH_EFFORT_HIGH)
 static inline enum ch_effort ch_effort_nearest(struct ch_sv model, enum ch_effort wanted) {
     return ch_facts_effort(ch_model_facts(model), wanted);
 }

@@ -41,6 +41,17 @@ enum ch_cache {
     CH_CACHE_LONG,  /* an hour, if the vendor supports it */
 };
 
+/* What the refusals of a service have taught about one model there (catalog/learnt.h). All zeros:
+ * nothing. */
+struct ch_learnt {
+    uint64_t rules;                /* bits of the rules that were learnt (codec/refusals.h) */
+    unsigned quirks_on, quirks_off; /* CH_Q_* */
+    unsigned flags_on, flags_off;  /* CH_M_* */
+    unsigned efforts; /* bits 1 << enum ch_effort that the service accepts; 0: as the facts say */
+    unsigned omit;    /* CH_PART_* that a request leaves out */
+    unsigned api;     /* enum ch_learnt_api */
+};
+
 /* Address and properties of a server. Built from the provider table and configuration
  * (provider.h); outlives every request. */
 struct ch_endpoint {
@@ -53,6 +64,7 @@ struct ch_endpoint {
     size_t nheaders;
     struct ch_sv extra_body; /* members added to the body: `"a":1,"b":2` */
     const struct ch_model_facts *facts; /* of the model here; NULL: the built-in ones */
+    struct ch_learnt learnt; /* the facts are corrected by it already */
 };
 
 /* Deviations of OpenAI-compatible servers (and options of others). provider.h maps them to

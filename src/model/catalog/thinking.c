@@ -2,6 +2,7 @@
 #include "model/catalog/thinking.h"
 
 #include "base/limits.h"
+#include "model/catalog/learnt.h"
 
 #define MIN_BUDGET 1024 /* minimum of the API */
 

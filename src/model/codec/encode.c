@@ -6,7 +6,7 @@
 #include "base/wild.h"
 #include "json/json.h"
 #include "model/catalog/claude.h"
-#include "model/catalog/model_facts.h"
+#include "model/catalog/learnt.h"
 #include "model/codec/codec.h"
 
 const char *ch_encode_url(struct ch_arena *a, const char *base_url, const char *path) {

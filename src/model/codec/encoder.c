@@ -318,6 +318,8 @@ static uint64_t shape_of(const struct ch_model_request *req) {
     uint64_t hash = ch_hash(ch_hash(0, ch_sv_str(ep->provider)), req->model);
     hash = ch_hash(hash, ch_sv((const char *)&ep->quirks, sizeof(ep->quirks)));
     hash = ch_hash(hash, ch_sv((const char *)&req->unbound, sizeof(req->unbound)));
+    if (ep->learnt.rules)
+        hash = ch_hash(hash, ch_sv((const char *)&ep->learnt, sizeof(ep->learnt)));
     return ch_hash(hash, ch_sv_trim(req->system).n || prompted ? CH_SV("s") : CH_SV(""));
 }
 

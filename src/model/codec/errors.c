@@ -307,7 +307,7 @@ static long match_here(struct ch_sv s, const char *pattern, size_t n) {
     return (long)at;
 }
 
-static bool text_matches(struct ch_sv s, const char *pattern) {
+bool ch_error_has(struct ch_sv s, const char *pattern) {
     for (;;) {
         size_t n = strcspn(pattern, "*");
         long len = -1;
@@ -325,7 +325,7 @@ static bool text_matches(struct ch_sv s, const char *pattern) {
 
 static bool matches_any(struct ch_sv s, const char *const *patterns, size_t n) {
     for (size_t i = 0; i < n; i++)
-        if (text_matches(s, patterns[i]))
+        if (ch_error_has(s, patterns[i]))
             return true;
     return false;
 }
@@ -353,13 +353,13 @@ static enum ch_error_class class_of_status(int status) {
  * look at the page about billing for a higher limit (OpenAI, Google). */
 static bool is_pacing(const struct ch_vendor_error *e, enum ch_error_class cls) {
     bool waits = e->retry_after_ms > 0 || ch_retry_hint(e->message) > 0;
-    return (cls == CH_ERR_RATE_LIMIT && waits) || text_matches(e->message, "rate limit reached");
+    return (cls == CH_ERR_RATE_LIMIT && waits) || ch_error_has(e->message, "rate limit reached");
 }
 
 /* True if one request needs more tokens than the limit of a minute (Groq, OpenAI): no wait
  * helps, a shorter conversation does. */
 static bool exceeds_rate(const struct ch_vendor_error *e) {
-    return text_matches(e->message, "request too large for*limit #*requested #");
+    return ch_error_has(e->message, "request too large for*limit #*requested #");
 }
 
 static enum ch_error_class errors_class_of(const struct ch_vendor_error *e) {
@@ -417,7 +417,7 @@ struct ch_error_verdict ch_classify(const struct ch_vendor_error *error) {
     default:
         v.retryable = is_bad_generation(&e);
     }
-    v.retryable &= !e.no_retry && !text_matches(e.message, "too many tokens per day"); /* AWS */
+    v.retryable &= !e.no_retry && !ch_error_has(e.message, "too many tokens per day"); /* AWS */
     return v;
 }
 

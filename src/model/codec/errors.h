@@ -24,6 +24,10 @@ struct ch_error_verdict {
 
 struct ch_error_verdict ch_classify(const struct ch_vendor_error *error);
 
+/* True if the pattern occurs in the text, whatever the case of letters: '*' matches any text, '#'
+ * a number. The pattern is in lower case. */
+bool ch_error_has(struct ch_sv text, const char *pattern);
+
 /* True if a message complains about the schemas of a request: too large for strict mode, or
  * unsupported there. */
 bool ch_error_names_schema(struct ch_sv message);

@@ -10,6 +10,7 @@
 #include "chela/session.h"
 #include "model/catalog/price.h"
 #include "model/provider/cooldown.h"
+#include "model/provider/learning.h"
 #include "net/cassette.h"
 #include "net/http.h"
 
@@ -54,11 +55,12 @@ struct ch_providers {
     struct ch_model_conf *model_quirks;     /* owned; the oldest first */
     struct ch_facts_book *facts; /* owned: facts about models (facts_book.h); NULL: not read yet */
     struct ch_cooldowns cooldowns;
+    struct ch_learning learning;
     /* owned: sizes that local servers reported (context_window.h) */
     struct ch_context_window *reported;
 };
 
-/* Frees the settings. Call ch_context_windows_free before. */
+/* Frees the settings. Call ch_context_windows_free and ch_learning_release before. */
 void ch_providers_release(struct ch_providers *ps);
 
 /* Add settings; later ones win. The public functions chela_runtime_provider, _price,

@@ -303,6 +303,27 @@ static void keep_end(struct ch_target *t) {
         t->facts.ends = t->facts.routed_to = NULL;
 }
 
+static const struct ch_codec *codec_of(const struct ch_target *t, unsigned api) {
+    const struct ch_codec *other = api == CH_LEARNT_API_CHAT        ? &ch_codec_openai
+                                   : api == CH_LEARNT_API_RESPONSES ? &ch_codec_responses
+                                                                    : NULL;
+    if (!other)
+        return t->codec;
+    return t->codec->inner ? ch_codec_prompted(other) : other;
+}
+
+void ch_target_learnt(struct ch_target *t, const struct ch_providers *ps,
+                      const struct ch_learnt *learnt) {
+    struct ch_sv model = ch_sv_str(t->spec), provider = ch_sv_str(t->provider);
+    ch_sv_split(&model, '/');
+    t->ep.learnt = *learnt;
+    t->facts = t->known;
+    ch_learnt_correct(learnt, &t->facts);
+    t->ep.codec = codec_of(t, learnt->api);
+    set_endpoint(t, ps, ch_providers_conf(ps, provider), ch_provider_find(provider), model);
+    t->ep.quirks = ((t->ep.quirks | learnt->quirks_on) & ~learnt->quirks_off) | t->less;
+}
+
 int ch_target_new(struct ch_providers *ps, const char *spec, const struct ch_target_opts *opts,
                   struct ch_target **out, struct chela_error *err) {
     struct ch_sv model = ch_sv_str(spec);
@@ -331,6 +352,8 @@ int ch_target_new(struct ch_providers *ps, const char *spec, const struct ch_tar
     if (prompted || t->ep.quirks & CH_Q_PROMPTED)
         t->ep.codec = ch_codec_prompted(t->ep.codec);
     keep_end(t);
+    t->codec = t->ep.codec;
+    t->known = t->facts;
     t->has_price = find_price(ps, t, model, priced, &t->price);
     t->window = target_find_window(ps, t, model);
     t->listed = t->facts.window;

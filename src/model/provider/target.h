@@ -18,12 +18,15 @@ struct ch_target {
     char **keys;               /* owned; ep.api_key is the one in use */
     size_t nkeys;
     struct ch_endpoint ep;
+    const struct ch_codec *codec; /* before anything was learnt */
+    unsigned less; /* quirks of schemas that the service found too large */
     enum ch_effort told; /* the last effort that was wanted in vain and said so */
     bool has_price; /* false: the cost is unknown */
     struct ch_price price;
     int64_t window; /* context window as configured, in tokens; 0: not configured */
     int64_t listed; /* context window by the facts; 0: unknown */
     struct ch_model_facts facts; /* what counts of this model here; ep.facts points to it */
+    struct ch_model_facts known; /* the same before anything was learnt */
     bool told_end;               /* a warning has said that the model ends */
     bool local;     /* the server can be asked for its context window */
     struct ch_scripted *scripted; /* owned; NULL unless served in process */
@@ -41,6 +44,9 @@ struct ch_target_opts { /* members that are set override the provider's configur
 int ch_target_new(struct ch_providers *ps, const char *spec, const struct ch_target_opts *opts,
                   struct ch_target **out, struct chela_error *err);
 void ch_target_free(struct ch_target *t);
+/* Sets what is known about the deployment: quirks, protocol, facts. */
+void ch_target_learnt(struct ch_target *t, const struct ch_providers *ps,
+                      const struct ch_learnt *learnt);
 /* The shortest cooldown among the target's keys. *key: the first key that does not cool down,
  * else the key with the shortest cooldown; NULL: the target has no key. */
 struct ch_cooling ch_target_cooling(const struct ch_target *t, const struct ch_cooldowns *c,

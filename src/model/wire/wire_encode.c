@@ -6,6 +6,7 @@
 #include "model/catalog/model_columns.h"
 #include "model/catalog/provider.h"
 #include "model/codec/encoder.h"
+#include "model/codec/refusals.h"
 #include "model/message/message_json.h"
 #include "json/json.h"
 #include "json/writer.h"
@@ -57,7 +58,7 @@ static const struct {
     {"server_tools", LIST},    {"logprobs", NUMBER},
     {"kept_free", NUMBER},     {"no_calls", BOOL},
     {"note", TEXT},            {"unbound", NUMBER},
-    {"facts", OBJECT},
+    {"facts", OBJECT},         {"learnt", OBJECT},
 };
 
 static bool is_of_type(const struct ch_json *v, int type) {
@@ -280,11 +281,11 @@ static int wire_encode_read_quirks(struct reading *r) {
     return CHELA_OK;
 }
 
-/* Columns of facts that differ from the built-in ones. */
+/* Columns of facts that differ from the built-in ones, and what was learnt. */
 static int read_facts(struct reading *r) {
     const struct ch_json *v = ch_json_get(r->v, "facts");
     struct ch_some_facts some = {0};
-    if (!ch_json_is(v, CH_JSON_OBJECT))
+    if (!ch_json_is(v, CH_JSON_OBJECT) && !r->endpoint.learnt.rules)
         return CHELA_OK;
     for (CH_JSON_MEMBERS(key, x, v)) {
         struct chela_error why = {0};
@@ -298,6 +299,7 @@ static int read_facts(struct reading *r) {
     }
     r->facts = *ch_model_facts(r->req.model);
     ch_columns_apply(&r->facts, &some, ~UINT64_C(0));
+    ch_learnt_correct(&r->endpoint.learnt, &r->facts);
     r->endpoint.facts = &r->facts;
     return CHELA_OK;
 }
@@ -309,6 +311,7 @@ static void read_extras(struct reading *r) {
         struct ch_sv text = wire_encode_compact(r, body);
         r->endpoint.extra_body = ch_sv(text.p + 1, text.n - 2);
     }
+    ch_refusal_read_all(ch_json_get(r->v, "learnt"), &r->endpoint.learnt);
     r->req.unbound = (size_t)CH_MAX(ch_json_int(ch_json_get(r->v, "unbound"), 0), 0);
     if (ch_json_is(ch_json_get(r->v, "server_tools"), CH_JSON_ARRAY))
         r->req.server_tools = wire_encode_compact(r, ch_json_get(r->v, "server_tools"));

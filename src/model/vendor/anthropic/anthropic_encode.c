@@ -13,6 +13,7 @@
 #include "json/json.h"
 #include "model/codec/encode.h"
 #include "model/message/ids.h"
+#include "model/catalog/learnt.h"
 #include "model/catalog/thinking.h"
 
 #define VERSION "2023-06-01"

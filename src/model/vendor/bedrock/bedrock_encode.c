@@ -14,6 +14,7 @@
 #include "model/vendor/bedrock/bedrock.h"
 #include "model/codec/encode.h"
 #include "model/message/ids.h"
+#include "model/catalog/learnt.h"
 #include "model/catalog/thinking.h"
 
 /* --- the maker of a model */

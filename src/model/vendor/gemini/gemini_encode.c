@@ -15,6 +15,7 @@
 #include "model/codec/encode.h"
 #include "model/vendor/gemini/gemini.h"
 #include "model/catalog/gemini_model.h"
+#include "model/catalog/learnt.h"
 #include "model/catalog/provider.h"
 #include "model/message/ids.h"
 #include "json/json.h"
@@ -105,6 +106,8 @@ static const char *calling_mode(const struct ch_model_request *req) {
     switch (req->choice) {
     case CH_CHOICE_ANY:
     case CH_CHOICE_ONE:
+        if (ch_request_is(req, CH_M_NO_FORCED))
+            break;
         return "ANY";
     case CH_CHOICE_NONE:
         return "NONE";
@@ -118,7 +121,7 @@ static void write_calling_config(const struct ch_model_request *req, const char 
                                  struct ch_jw *w) {
     ch_jw_kbegin(w, "functionCallingConfig", '{');
     ch_jw_kcstr(w, "mode", mode);
-    if (req->choice == CH_CHOICE_ONE) {
+    if (req->choice == CH_CHOICE_ONE && strcmp(mode, "ANY") == 0) {
         ch_jw_kbegin(w, "allowedFunctionNames", '[');
         ch_jw_str(w, req->choice_name);
         ch_jw_end(w, ']');

@@ -12,7 +12,7 @@
 
 #include "model/codec/encode.h"
 #include "model/catalog/gpt.h"
-#include "model/catalog/model_facts.h"
+#include "model/catalog/learnt.h"
 #include "model/message/ids.h"
 #include "model/vendor/openai/openai.h"
 #include "model/vendor/openai/openai_parts.h"

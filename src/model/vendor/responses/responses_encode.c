@@ -15,7 +15,7 @@
 
 #include "model/codec/encode.h"
 #include "model/catalog/gpt.h"
-#include "model/catalog/model_facts.h"
+#include "model/catalog/learnt.h"
 #include "model/message/ids.h"
 #include "model/vendor/responses/responses.h"
 #include "model/vendor/responses/responses_vendor.h"
@@ -113,9 +113,11 @@ static void responses_encode_write_tool_choice(const struct ch_model_request *re
                                                struct ch_jw *w) {
     if (!req->ntools || responses_encode_has_quirk(req, CH_Q_NO_TOOL_CHOICE))
         return;
-    if (req->choice == CH_CHOICE_NONE || req->choice == CH_CHOICE_ANY)
+    bool takes = !responses_encode_has_quirk(req, CH_Q_NO_FORCED_CHOICE) &&
+                 !ch_request_is(req, CH_M_NO_FORCED);
+    if (req->choice == CH_CHOICE_NONE || (req->choice == CH_CHOICE_ANY && takes))
         ch_jw_kcstr(w, "tool_choice", req->choice == CH_CHOICE_NONE ? "none" : "required");
-    if (req->choice == CH_CHOICE_ONE) {
+    if (req->choice == CH_CHOICE_ONE && takes) {
         ch_jw_kbegin(w, "tool_choice", '{');
         ch_jw_kcstr(w, "type", "function");
         ch_jw_kstr(w, "name", req->choice_name);
@@ -167,7 +169,7 @@ static void responses_encode_write_reasoning(const struct ch_model_request *req,
         return;
     ch_jw_kbegin(w, "reasoning", '{');
     ch_jw_kcstr(w, "effort", ch_effort_word(ch_encode_effort(req)));
-    if (own && !off)
+    if (own && !off && !(req->endpoint->learnt.omit & CH_PART_SUMMARY))
         ch_jw_kcstr(w, "summary", "auto");
     ch_jw_end(w, '}');
 }

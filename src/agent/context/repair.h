@@ -1,0 +1,33 @@
+/* repair.h -- a model call whose request the service refused, made once more in another form.
+ *
+ * A request is repaired if the refusal says what the service takes instead: without reasoning that
+ * no longer binds (epoch.h), without strict schemas, or as a rule of codec/refusals.h says. Each
+ * repair is tried once, with a warning. What the service then accepts is remembered
+ * (provider/learning.h); what did not help is forgotten, and the call fails with the first
+ * refusal. */
+#ifndef CH_AGENT_REPAIR_H
+#define CH_AGENT_REPAIR_H
+#include "agent/handle/run.h"
+#include "model/codec/codec.h"
+
+struct ch_target;
+
+/* A zeroed struct belongs to no call. */
+struct ch_repair {
+    unsigned held;  /* quirks that would remove strict schemas from the request */
+    unsigned parts; /* CH_PART_* of the request */
+    unsigned tries;
+    const struct ch_target *target; /* that the lessons on trial are about; NULL: none */
+    struct ch_learnt before;        /* what was known without them */
+    char *first;                    /* owned: the first refusal */
+};
+
+/* The request is about to be encoded. */
+void ch_repair_begin(struct ch_repair *r, const struct ch_model_request *req);
+/* The call failed. True: the next call is made in another form. The run may be closed. */
+bool ch_repair_failed(chela_run *run, struct ch_repair *r, const struct ch_reply *reply);
+/* The call was answered. */
+void ch_repair_worked(chela_run *run, struct ch_repair *r);
+void ch_repair_release(struct ch_repair *r);
+
+#endif
