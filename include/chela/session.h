@@ -104,12 +104,17 @@ struct chela_provider_opts {
     const char *const *headers; /* "Name: value", NULL-terminated; may be NULL */
     const char *extra_body;     /* JSON object that is merged into each request */
     const char *quirks;         /* comma-separated list; "-name" removes a quirk */
+    const char *service_tier;   /* as the service names it; NULL: the service's default */
+    const char *cache_ttl;      /* "5m" or "1h"; NULL: as the agent asks */
+    const char *transport;      /* "http", or "websocket" for the Responses API; NULL: "http" */
+    int background;             /* 1: replies are made in the background, and polled */
+    int store;                  /* 1: the service may store replies; 0 or -1: it must not */
 };
 #define CHELA_PROVIDER_OPTS(...) {.size = sizeof(struct chela_provider_opts), __VA_ARGS__}
 
 /* Add or change a provider. Applies to agents that are created afterwards.
  * Errors: CHELA_EINVAL: the name is missing or contains a slash. CHELA_ECONFIG: the api, a quirk,
- * a header or extra_body is wrong. */
+ * a header, extra_body or an option that the service does not have is wrong. */
 CHELA_API int chela_runtime_provider(chela_runtime *rt, const struct chela_provider_opts *opts,
                                      struct chela_error *err);
 

@@ -308,11 +308,14 @@
 #define CH_LIMIT_HISTORY (512 * CH_MB)    /* transcript of one session in memory */
 #define CH_LIMIT_PAUSES 5                 /* consecutive replies with the stop reason pause */
 #define CH_LIMIT_MODELS 16                /* models of one agent, fallbacks included */
+#define CH_DEFAULT_WEBSOCKET_AGAIN_MS (10 * 60 * 1000) /* after a service refused a WebSocket */
 #define CH_DEFAULT_VENDOR_JOB_MS 500      /* before a reply made in the background is asked for */
 #define CH_LIMIT_VENDOR_JOB_MS 15000      /* the same after many requests */
 #define CH_LIMIT_VENDOR_JOB_REQUESTS 10000 /* requests for one such reply */
 #define CH_LIMIT_VENDOR_JOB_FAILURES 8    /* consecutive ones that may fail */
 #define CH_LIMIT_VENDOR_JOB_ID 128        /* bytes of its id */
+#define CH_LIMIT_MODEL_WS_STRAY 64        /* messages of a model's WebSocket between replies */
+#define CH_LIMIT_ERRAND_MS 3000           /* a request that cancels or deletes such a reply */
 #define CH_LIMIT_RETRY_AFTER 60000        /* longest delay that a server may ask for, in ms */
 #define CH_LIMIT_COOLDOWNS 1024           /* keys and models in cool-down */
 #define CH_LIMIT_REPAIRS 4                /* repairs of one model call that is refused */

@@ -118,6 +118,8 @@ struct ch_conf_provider {
     const char *api, *base_url, *key_env, *key_file;
     const char *const *headers;
     const char *extra_body, *quirks;
+    const char *transport, *service_tier, *cache_ttl;
+    signed char background, store;
     struct ch_conf_list models;
 };
 

@@ -85,7 +85,10 @@ static int add_provider(const chela_config *cfg, const struct ch_conf_provider *
     struct chela_provider_opts opts =
         CHELA_PROVIDER_OPTS(.name = p->item.name, .api = p->api, .base_url = p->base_url,
                             .api_key = key.p, .api_key_env = p->key_env, .headers = p->headers,
-                            .extra_body = p->extra_body, .quirks = p->quirks);
+                            .extra_body = p->extra_body, .quirks = p->quirks,
+                            .service_tier = p->service_tier, .cache_ttl = p->cache_ttl,
+                            .transport = p->transport, .background = p->background,
+                            .store = p->store);
     return config_blame(cfg, &p->item, chela_runtime_provider(rt, &opts, err), err);
 }
 

@@ -588,6 +588,19 @@ const struct ch_option ch_options[] = {
      .help = "members added to the body of every request"},
     {CH_SCOPE_PROVIDER, "quirks", CH_CFG_QUIRKS, 0, PROVIDER(quirks),
      .help = "deviations of the server from its protocol; see below"},
+    {CH_SCOPE_PROVIDER, "serviceTier", CH_CFG_TEXT, 0, PROVIDER(service_tier),
+     .help = "tier of the service, as the service names it; see models.md"},
+    {CH_SCOPE_PROVIDER, "cacheTtl", CH_CFG_CHOICE, 0, PROVIDER(cache_ttl), .words = "5m|1h",
+     .help = "how long the service keeps its cache of a conversation; default: `promptCache` of "
+             "the agent"},
+    {CH_SCOPE_PROVIDER, "background", CH_CFG_FLAG, 0, PROVIDER(background), .otherwise = "false",
+     .help = "the service makes replies in the background, and chela asks for them; see models.md"},
+    {CH_SCOPE_PROVIDER, "store", CH_CFG_FLAG, 0, PROVIDER(store), .otherwise = "false",
+     .help = "the service may store replies"},
+    {CH_SCOPE_PROVIDER, "transport", CH_CFG_CHOICE, 0, PROVIDER(transport),
+     .words = "http|websocket", .otherwise = "http",
+     .help = "how replies are asked for; `websocket`: one connection for a run, with the "
+             "Responses API"},
     {CH_SCOPE_PROVIDER, "models", CH_CFG_LIST, 0, PROVIDER(models), .of = CH_SCOPE_MODEL,
      .help = "prices, context windows and quirks of models; see below"},
 

@@ -17,6 +17,8 @@
 #include "base/utf8.h"
 #include "channel/channels.h"
 #include "config/programs.h"
+#include "model/catalog/provider.h"
+#include "model/catalog/service.h"
 #include "model/message/ids.h"
 #include "tool/builtin/builtin.h"
 #include "tool/registry/policy.h"
@@ -494,6 +496,41 @@ static void check_policies(struct ch_cfg_parser *p) {
     parse_leave(p, 0);
 }
 
+static bool is_word(const char *word, const char *is) {
+    return word && strcmp(word, is) == 0;
+}
+
+/* Options that the service of a provider does not have. A provider without an address is one of a
+ * host, or an error elsewhere. */
+static void check_services(struct ch_cfg_parser *p) {
+    const struct ch_conf_provider *list = p->cfg->conf.providers.items;
+    size_t i = 0;
+    for (CH_JSON_MEMBERS(key, value, ch_json_get(p->yaml.root, "providers"))) {
+        CH_BUF_AUTO why = {0};
+        if (i == p->cfg->conf.providers.n)
+            break;
+        const struct ch_conf_provider *c = &list[i++];
+        const struct ch_provider *known = ch_provider_find(ch_json_str(key));
+        const char *api = c->api ? c->api : known ? known->api : NULL;
+        struct ch_service_place at = {ch_sv_str(api),
+                                      c->base_url ? c->base_url : known ? known->base_url : NULL,
+                                      known ? known->name : NULL};
+        if (!c->api && !c->base_url && is_word(api, "openai") && is_word(known->name, "openai"))
+            at = (struct ch_service_place){CH_SV("openai-responses"), known->base_url,
+                                           "openai-responses"}; /* the model decides */
+        const struct ch_service_opts o = {c->service_tier, c->cache_ttl, c->transport,
+                                          c->background, c->store};
+        const char *refused = api ? ch_service_refuses(&at, &o, &why) : NULL;
+        if (!refused)
+            continue;
+        parse_leave(p, 0);
+        ch_buf_addf(&p->path, "providers.%s.%s", c->item.name, refused);
+        const struct ch_json *v = ch_json_get(value, refused);
+        ch_cfg_bad(p, v ? v : key, "%s", ch_buf_str(&why));
+    }
+    parse_leave(p, 0);
+}
+
 /* A budget of an agent or a channel that the file does not have would limit nothing. always: a
  * name that needs no entry. */
 static void check_budget_name(struct ch_cfg_parser *p, const struct ch_json *budget,
@@ -557,10 +594,6 @@ static void check_approvals(struct ch_cfg_parser *p) {
 
 /* --- channels that answer nobody */
 
-static bool is_word(const char *word, const char *is) {
-    return word && strcmp(word, is) == 0;
-}
-
 static bool lists_none(const char *const *list) {
     return !list || !*list;
 }
@@ -606,6 +639,7 @@ static int parse_text(struct ch_cfg_parser *p, struct ch_sv text) {
         check_all_tool_names(p);
         check_approvals(p);
         check_policies(p);
+        check_services(p);
         check_budgets(p);
         check_channels(p);
     }

@@ -24,6 +24,7 @@ struct ch_ws {
     struct ch_conn *conn; /* NULL: closed */
     struct ch_timer timer;
     char key[25];
+    struct ch_buf extra; /* headers of the request from the owner */
     struct ch_buf head; /* head of the response */
     struct ch_buf queue;
     struct ch_ws_reader reader;
@@ -37,6 +38,7 @@ static bool draw(void *out, size_t n) {
 
 static void free_ws(struct ch_ws *w) {
     ch_ws_reader_release(&w->reader);
+    ch_buf_release(&w->extra);
     ch_buf_release(&w->head);
     ch_buf_release(&w->queue);
     ch_free(w->url);
@@ -168,6 +170,10 @@ static void ws_on_ready(struct ch_conn *c, void *user) {
     }
     w->state = ASKING;
     ch_ws_add_request(&out, &w->parts, nonce, w->key);
+    out.n -= 2; /* the empty line */
+    ch_buf_add_sv(&out, ch_buf_sv(&w->extra));
+    CH_BUF_LIT(&out, "\r\n");
+    ch_buf_release(&w->extra);
     ch_conn_send(c, &out, NULL, 0);
 }
 
@@ -196,6 +202,20 @@ static int ws_read_url(struct ch_ws *w, const char *url, struct chela_error *err
     return ch_url_parse(ch_sv_str(w->url), &w->parts, err);
 }
 
+static bool ws_is_plain(struct ch_sv s) {
+    for (size_t i = 0; i < s.n; i++)
+        if ((unsigned char)s.p[i] < ' ' || s.p[i] == 0x7f)
+            return false;
+    return true;
+}
+
+static void add_headers(struct ch_ws *w, const struct ch_ws_opts *o) {
+    for (size_t i = 0; i < o->nheaders; i++)
+        if (ws_is_plain(o->headers[i].name) && ws_is_plain(o->headers[i].value))
+            ch_buf_addf(&w->extra, "%.*s: %.*s\r\n", CH_SV_FMT(o->headers[i].name),
+                        CH_SV_FMT(o->headers[i].value));
+}
+
 int ch_ws_open(struct ch_http *h, const struct ch_ws_opts *o, const struct ch_ws_events *events,
                void *user, struct ch_ws **out, struct chela_error *err) {
     static const struct ch_conn_events conn_events = {
@@ -206,6 +226,7 @@ int ch_ws_open(struct ch_http *h, const struct ch_ws_opts *o, const struct ch_ws
     w->loop = ch_http_shared(h)->loop;
     w->events = events;
     w->user = user;
+    add_headers(w, o);
     ch_buf_init(&w->head, CH_LIMIT_HTTP_HEADERS);
     ch_buf_init(&w->queue, CH_LIMIT_WS_QUEUE);
     ch_ws_reader_init(&w->reader, ws_on_frame, w);

@@ -27,6 +27,9 @@ struct ch_ws_events {
 struct ch_ws_opts {
     const char *url;    /* "wss://host/path?query", or ws:// */
     int64_t connect_ms; /* until it is open; 0: CH_DEFAULT_CONNECT_MS */
+    /* Additional ones of the request; one with a control character is left out. */
+    const struct ch_header *headers;
+    size_t nheaders;
 };
 
 /* CHELA_EINVAL: bad URL; also the errors of a proxy or the TLS module. On

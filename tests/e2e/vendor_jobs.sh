@@ -21,7 +21,7 @@ ask() { # KIND [FLAG...]
     shift
     chela run --model openai-responses/m --base-url "$url/$kind/v1" --api-key-env PATH "$@" "Say hello."
 }
-posts() { grep -c "^POST /$1/" "$tmp/jobs.log"; }
+posts() { grep -c "^POST /$1/v1/responses$" "$tmp/jobs.log"; }
 gets() { grep -c "^GET /$1/v1/responses/resp_1 Bearer" "$tmp/jobs.log"; }
 
 for kind in body stream cut; do
@@ -40,9 +40,60 @@ done
 same "a reply that is gone: no second job" "1 1" "$(posts gone) $(gets gone)"
 same "a service that refuses: no second job" "1 1" "$(posts down) $(gets down)"
 check "a job that failed: its error" grep -q "the job broke" "$err"
+ask gone
+check "a reply that is gone: why" grep -q "no longer has the reply that it made in the background: HTTP 404: no such response" "$err"
+ask expired
+check "a job that never began: the run fails" [ "$status" != 0 ]
+same "it was asked for once more" 2 "$(posts expired)"
+ask expired_once -q
+same "and then ended well" "0 Hello world." "$status $(cat "$out")"
 ask never --timeout 2
 check "a job without end: the run's time ends it" [ "$status" != 0 ]
 same "and there was one job" 1 "$(posts never)"
+same "the service is told to stop" 1 "$(grep -c '^POST /never/v1/responses/resp_1/cancel$' "$tmp/jobs.log")"
 check "asked for with growing delays" [ "$(gets never)" -ge 1 ]
 check "but not often" [ "$(gets never)" -le 5 ]
+
+# --- what a configuration asks to be made in the background
+
+config() { # KIND
+    rm -f "$space/chela.yaml"
+    cat >"$space/chela.yaml" <<YAML
+store: sqlite:./chela.db
+providers: { jobs: { api: openai-responses, baseUrl: "$url/$1/v1", apiKeyEnv: PATH, background: true } }
+agents: { defaults: { model: jobs/m } }
+YAML
+}
+deletes() { grep -c "^DELETE /$1/v1/responses/resp_1 Bearer" "$tmp/jobs.log"; }
+# The errand is sent once the reply is stored, and answered before the program ends.
+for kind in asked rest whole; do
+    config "$kind"
+    chela run --session "$kind" --output jsonl "Say hello."
+    same "$kind: the reply" "0 Hello world." "$status $(jq -r 'select(.type == "run_end").text' "$out")"
+    same "$kind: no text twice" "Hello world." "$(jq -rj 'select(.type == "text_delta").text' "$out")"
+    same "$kind: one job, deleted once it is fetched" "1 1" "$(posts "$kind") $(deletes "$kind")"
+done
+check "a stream goes on at its cursor" grep -q '^GET /rest/v1/responses/resp_1?stream=true&starting_after=4 Bearer' "$tmp/jobs.log"
+check "and again" grep -q '^GET /rest/v1/responses/resp_1?stream=true&starting_after=5 Bearer' "$tmp/jobs.log"
+same "the whole reply is not asked for" 0 "$(gets rest)"
+same "a service without cursors is asked for the whole reply" 1 "$(gets whole)"
+
+# kill -9 while the service makes the reply: the next process asks for the same one.
+config slow
+# shellcheck disable=SC2016
+(cd "$space" && with_env sh -c 'echo $$ >pid; exec "$@"' - "$program" run --session slow "Say hello." >/dev/null 2>&1 </dev/null) &
+killed=$!
+for _ in {1..300}; do
+    [ "$(gets slow)" -ge 1 ] && break
+    sleep 0.1
+done
+kill -9 "$(<"$space/pid")"
+wait "$killed" 2>/dev/null
+before=$(gets slow)
+: >"$tmp/jobs.log.go"
+chela sessions resume --output jsonl slow
+same "after kill -9: the reply" "Hello world." "$(jq -r 'select(.type == "run_end").text' "$out")"
+same "one job" "1" "$(posts slow)"
+check "which was asked for again" [ "$(gets slow)" -gt "$before" ]
+same "and deleted" 1 "$(deletes slow)"
 tap_done

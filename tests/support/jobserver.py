@@ -4,15 +4,19 @@
     jobserver.py LOG     prints "port N"; LOG gets a line "METHOD PATH" for each request
 
 The first segment of the path decides: body, stream and cut end well; failed, gone and down do
-not; never goes on for ever. A GET in `body` answers in_progress, 503, in_progress, completed."""
+not; never goes on for ever. A GET in `body` answers in_progress, 503, in_progress, completed.
+asked, slow, rest and whole take only requests that ask for the background, as the vendor does, and
+let the reply be deleted; slow is done once the file LOG.go is there; rest streams what follows a
+cursor; whole does not. expired never begins its jobs; its second one ends well in expired_once."""
 import http.server
 import json
+import os
 import sys
 import threading
 
 log = open(sys.argv[1], "a", buffering=1)
 lock = threading.Lock()
-asked = {}
+asked, made = {}, {}
 USAGE = {"input_tokens": 7, "output_tokens": 3, "total_tokens": 10}
 
 
@@ -46,12 +50,40 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(data)
         self.close_connection = True
 
+    def do_DELETE(self):
+        with lock:
+            log.write(f"DELETE {self.path} {self.headers.get('Authorization', '')[:6]}\n")
+        self.answer(200, {"id": "resp_1", "object": "response", "deleted": True})
+
+    def refused(self, body):
+        """What the vendor refuses: a reply in the background that is not stored."""
+        if body.get("background") is not True or body.get("store") is not True:
+            self.answer(400, {"error": {"message": "Background mode requires store=true.", "type": "invalid_request_error"}})
+            return True
+        return False
+
+    def numbered(self, first, events):
+        return [{**e, "sequence_number": first + i} for i, e in enumerate(events)]
+
     def do_POST(self):
-        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
         kind = self.path.split("/")[1]
         with lock:
             log.write(f"POST {self.path}\n")
-        if kind == "stream":
+            made[kind] = made.get(kind, 0) + 1
+        if self.path.endswith("/cancel"):
+            self.answer(200, response("cancelled"))
+        elif kind in ("asked", "slow", "rest", "whole") and self.refused(body):
+            pass
+        elif kind in ("rest", "whole"):
+            item = {"type": "message", "id": "msg_1", "role": "assistant", "status": "in_progress", "content": []}
+            delta = {"type": "response.output_text.delta", "item_id": "msg_1", "output_index": 0, "content_index": 0}
+            self.stream(self.numbered(0, [{"type": "response.created", "response": response("in_progress")},
+                                          {"type": "response.output_item.added", "output_index": 0, "item": item},
+                                          {**delta, "delta": "Hel"}, {**delta, "delta": "lo"}, {**delta, "delta": " "}]), False)
+        elif kind == "expired_once" and made[kind] == 2:
+            self.answer(200, response("completed", "Hello world."))
+        elif kind == "stream":
             self.stream([{"type": "response.created", "response": response("queued")},
                          {"type": "response.queued", "response": response("queued")}], True)
         elif kind == "cut":
@@ -67,7 +99,20 @@ class Handler(http.server.BaseHTTPRequestHandler):
         with lock:
             log.write(f"GET {self.path} {self.headers.get('Authorization', '')[:6]}\n")
             n = asked[kind] = asked.get(kind, 0) + 1
-        if kind == "never":
+        if kind == "rest" and n == 1:
+            delta = {"type": "response.output_text.delta", "item_id": "msg_1", "output_index": 0, "content_index": 0}
+            self.stream(self.numbered(5, [{**delta, "delta": "wor"}]), False)
+        elif kind == "rest":
+            delta = {"type": "response.output_text.delta", "item_id": "msg_1", "output_index": 0, "content_index": 0}
+            self.stream(self.numbered(6, [{**delta, "delta": "ld."},
+                                          {"type": "response.completed", "response": response("completed", "Hello world.")}]), True)
+        elif kind == "whole" and "stream=true" in self.path:
+            self.answer(400, {"error": {"message": "no streams here", "type": "invalid_request_error"}})
+        elif kind == "slow" and not os.path.exists(sys.argv[1] + ".go"):
+            self.answer(200, response("in_progress"))
+        elif kind.startswith("expired"):
+            self.answer(200, response("expired"))
+        elif kind == "never":
             self.answer(200, response("in_progress"))
         elif kind == "gone":
             self.answer(404, {"error": {"message": "no such response", "type": "invalid_request_error"}})

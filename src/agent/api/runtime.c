@@ -15,6 +15,7 @@
 #include "agent/journal/outbox.h"
 #include "io/loop_entry.h"
 #include "model/provider/context_window.h"
+#include "model/provider/errand.h"
 #include "model/provider/discover.h"
 #include "agent/run/driver.h"
 #include "agent/session/agent_parts.h"
@@ -211,6 +212,7 @@ static void runtime_close_parts(chela_runtime *rt) {
         ch_agent_close(CH_CONTAINER(rt->agents.head.prev, chela_agent, link));
     ch_runtime_free_closed(rt);
     ch_context_windows_free(CH_TAKE(rt->providers.reported));
+    ch_errands_end(&rt->providers, rt->own_loop);
     ch_learning_release(&rt->providers.learning);
     close_extensions(rt, true);
     ch_workers_free(rt->workers);

@@ -164,7 +164,7 @@ void ch_context_budget_overflowed(chela_run *run) {
 /* The service's cache has expired, so rewriting the history costs nothing extra. */
 static bool is_cold(const chela_run *run) {
     const struct ch_context_budget *c = &run->session->budget;
-    bool lasts = run->session->agent->cache == CH_CACHE_LONG;
+    bool lasts = ch_target_cache(run->target, run->session->agent->cache) == CH_CACHE_LONG;
     return c->warm && context_budget_now(run) - c->warm > (lasts ? COLD_LONG_MS : COLD_MS);
 }
 

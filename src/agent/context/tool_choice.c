@@ -126,3 +126,17 @@ size_t ch_tool_choice_defs(const chela_run *run, const char *only,
             out[n++] = out[i];
     return n;
 }
+
+void ch_tool_choice_read(const char *choice, struct ch_model_request *req) {
+    static const struct {
+        const char *name;
+        enum ch_tool_choice value;
+    } known[] = {{"auto", CH_CHOICE_AUTO}, {"any", CH_CHOICE_ANY}, {"none", CH_CHOICE_NONE}};
+    if (!choice)
+        return;
+    req->choice = CH_CHOICE_ONE;
+    req->choice_name = ch_sv_str(choice);
+    for (size_t i = 0; i < CH_LEN(known); i++)
+        if (strcmp(choice, known[i].name) == 0)
+            req->choice = known[i].value;
+}

@@ -21,5 +21,7 @@ size_t ch_tool_choice_defs(const chela_run *run, const char *only,
 struct ch_sv ch_tool_choice_vendors(chela_run *run);
 /* Who may call a tool beside the model, as JSON in the arena; empty: nobody. */
 struct ch_sv ch_tool_choice_callers(const chela_run *run, struct ch_arena *a, struct ch_sv name);
+/* Puts a choice into a request: "auto", "any", "none", or the name of a tool. NULL: none. */
+void ch_tool_choice_read(const char *choice, struct ch_model_request *req);
 
 #endif

@@ -80,6 +80,10 @@
  *               reasoning is not sent again; the last three: hashes of what requests begin
  *               with, hex. A rewritten transcript is followed by such a record
  *
+ *   JOB         The service makes the reply of a request in the background. {"run","turn","id",
+ *               "model"}. A recovery asks for the reply instead of sending the request again,
+ *               unless a reply of the run, or a JOB with an empty id, follows
+ *
  * A reader ignores unknown members and unknown types. */
 #ifndef CH_AGENT_JOURNAL_H
 #define CH_AGENT_JOURNAL_H
@@ -106,7 +110,8 @@
     X(PART, "part")            \
     X(REQUEST, "request")      \
     X(FAILURE, "failure")      \
-    X(EPOCH, "epoch")
+    X(EPOCH, "epoch")          \
+    X(JOB, "job")
 
 enum ch_record_type {
     CH_REC_NONE, /* 0 is no type */

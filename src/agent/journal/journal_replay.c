@@ -68,6 +68,11 @@ static void drop_calls(struct ch_journal_replay *p) {
     p->reply = NULL;
 }
 
+static void drop_job(struct ch_journal_replay *p) {
+    ch_free(CH_TAKE(p->job.id));
+    ch_free(CH_TAKE(p->job.model));
+}
+
 static void free_note(struct ch_replay_note *n) {
     ch_list_del(&n->link);
     ch_msg_free(n->msg);
@@ -81,6 +86,7 @@ void ch_journal_replay_free(struct ch_journal_replay *p) {
     if (!p)
         return;
     drop_calls(p);
+    drop_job(p);
     for (struct ch_replay_note *n; (n = CH_LIST_FIRST(&p->notes, struct ch_replay_note, link));)
         free_note(n);
     ch_transcript_release(&p->transcript);
@@ -204,6 +210,8 @@ static void open_calls(struct ch_journal_replay *p, const struct ch_msg *m) {
 
     drop_calls(p);
     p->results = false;
+    if (m->kind == CH_MSG_ASSISTANT)
+        drop_job(p);
     if (m->kind != CH_MSG_ASSISTANT || n == 0)
         return;
     p->reply = m;
@@ -235,6 +243,7 @@ static void begin_run(struct reading *r, const struct ch_msg *asked) {
     struct ch_sv run = ch_json_get_str(r->v, "run");
 
     leave_notes(p);
+    drop_job(p);
     p->m = (struct ch_run){0};
     p->status = CH_REPLAY_RUNNING;
     p->recoveries = p->called = 0;
@@ -566,6 +575,7 @@ static int fold_compaction(struct reading *r) {
 
     if (!messages)
         return damaged(r, "there are no messages");
+    drop_job(p);
     drop_calls(p); /* the record replaces the reply of the calls, too */
     p->results = false;
     p->began = SIZE_MAX;
@@ -595,6 +605,18 @@ static int fold_epoch(struct reading *r) {
         .unbound = (size_t)amount(r->v, "unbound"),
         .prefix = {hash_in(r->v, "service"), hash_in(r->v, "system"), hash_in(r->v, "tools")},
     };
+    return 0;
+}
+
+static int fold_job(struct reading *r) {
+    struct ch_journal_replay *p = r->past;
+    struct ch_sv id = ch_json_get_str(r->v, "id");
+
+    drop_job(p);
+    if (!id.n || !ch_sv_is(ch_json_get_str(r->v, "run"), p->run))
+        return 0;
+    p->job.id = dup_sv(id);
+    p->job.model = dup_sv(ch_json_get_str(r->v, "model"));
     return 0;
 }
 
@@ -711,7 +733,7 @@ int ch_journal_replay_fold(const struct chela_store_record *record, void *past,
         [CH_REC_ASKED] = fold_asked,           [CH_REC_ANSWERED] = fold_answered,
         [CH_REC_COMPACTION] = fold_compaction, [CH_REC_DROPPED] = fold_dropped,
         [CH_REC_PART] = fold_part,             [CH_REC_OUTBOUND] = fold_outbound,
-        [CH_REC_EPOCH] = fold_epoch,
+        [CH_REC_EPOCH] = fold_epoch,           [CH_REC_JOB] = fold_job,
     };
     struct reading r = {.past = past, .record = record, .err = err};
 

@@ -111,6 +111,9 @@ struct ch_journal_replay {
     struct ch_buf state;             /* last STATE record of the run, not parsed yet */
     struct ch_part_ids parts;        /* parts of requests that are stored */
     struct ch_epoch epoch;           /* the last one */
+    struct {                         /* a reply that the service makes; id NULL: none */
+        char *id, *model;            /* owned */
+    } job;
 };
 
 struct ch_journal_replay *ch_journal_replay_new(void);

@@ -400,12 +400,12 @@ static void write_embedded(struct ch_jw *w, const chela_run *run) {
 }
 
 /* Stores the reply with the machine's input, so that the input can be repeated. */
-void ch_run_journal_reply(chela_run *run, const struct ch_msg *m, const struct ch_reply *r,
-                          double cost, bool person) {
+uint64_t ch_run_journal_reply(chela_run *run, const struct ch_msg *m, const struct ch_reply *r,
+                              double cost, bool person) {
     struct ch_run_journal *k = ch_run_journal_of(run);
 
     if (!k)
-        return;
+        return 0;
     run_journal_count(run, 1, 1);
     struct ch_jw w = run_journal_begin(k, run);
     run_journal_write_message(&w, m);
@@ -423,7 +423,19 @@ void ch_run_journal_reply(chela_run *run, const struct ch_msg *m, const struct c
     write_embedded(&w, run);
     run->record->embedded.calls = 0;
     run->record->embedded.tokens = 0;
-    run_journal_append(run->session, &w, CH_REC_MESSAGE, CH_SYNC_SOON);
+    return run_journal_append(run->session, &w, CH_REC_MESSAGE, CH_SYNC_SOON);
+}
+
+void ch_run_journal_job(chela_run *run, struct ch_sv id) {
+    struct ch_run_journal *k = ch_run_journal_of(run);
+
+    if (!k)
+        return;
+    struct ch_jw w = run_journal_begin(k, run);
+    ch_jw_kint(&w, "turn", run->m.turns);
+    ch_jw_kstr(&w, "id", id);
+    ch_jw_kcstr(&w, "model", run->target->spec);
+    run_journal_append(run->session, &w, CH_REC_JOB, id.n ? CH_SYNC_COMMIT : CH_SYNC_LATER);
 }
 
 void ch_run_journal_role(chela_run *run, const char *role, const char *model,

@@ -108,8 +108,10 @@ void ch_run_journal_message(chela_run *run, const struct ch_msg *m);
 /* The runtime added text to the newest message. */
 void ch_run_journal_note(chela_run *run, struct ch_sv text);
 /* cost: negative or 0: unknown. person: a person wrote the text, not a model. */
-void ch_run_journal_reply(chela_run *run, const struct ch_msg *m, const struct ch_reply *r,
-                          double cost, bool person);
+uint64_t ch_run_journal_reply(chela_run *run, const struct ch_msg *m, const struct ch_reply *r,
+                              double cost, bool person);
+/* JOB: the service makes the reply of the current turn in the background. Empty: no more. */
+void ch_run_journal_job(chela_run *run, struct ch_sv id);
 /* A role was asked on the run's behalf and gave this answer. */
 void ch_run_journal_role(chela_run *run, const char *role, const char *model,
                          const struct ch_usage *u, struct ch_sv answer);

@@ -90,6 +90,7 @@ static bool act_check_lease(chela_run *run) {
 
 void ch_act_committed(chela_run *run, uint64_t seq) {
     run->acting->safe = seq;
+    ch_sending_committed(ch_think_sending(run), seq);
     for (size_t i = 0; run->batch && i < ch_batch_totals(run->batch).calls; i++) {
         if (!gate_is_open(run, i))
             continue;

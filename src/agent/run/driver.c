@@ -648,7 +648,7 @@ void ch_driver_interrupt(chela_run *run, enum ch_in kind, const char *why) {
     ch_task_cancel(run->loop, &run->stop_soon);
     ch_timer_stop(run->loop, &run->control->retry);
     bool speaking = kind == CH_IN_CANCEL && ch_think_in_flight(run);
-    ch_think_abort(run);
+    ch_think_stop(run, kind != CH_IN_LOST);
     if (speaking && !ch_think_keep_said(run))
         return;
     run->stop = CH_IN_INPUT;
@@ -933,7 +933,7 @@ void ch_run_close(chela_run *run) {
     ch_task_cancel(run->loop, &run->stop_soon);
     ch_timer_stop(run->loop, &run->control->deadline);
     ch_timer_stop(run->loop, &run->control->retry);
-    ch_think_abort(run);
+    ch_think_stop(run, !ch_run_journal_of(run));
     set_active(run, false);
     run->dead = true;
 }

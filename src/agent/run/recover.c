@@ -132,6 +132,9 @@ static bool ends_with_reply(const struct ch_transcript *t) {
 }
 
 static void take_up(chela_run *run) {
+    struct ch_sending *sending = ch_think_sending(run);
+    sending->known_job = CH_TAKE(run->past->job.id);
+    sending->known_model = CH_TAKE(run->past->job.model);
     run->reply = run->past->reply;
     run->target = run->session->agent->targets[run->m.model];
     if (run->m.state == CH_RUN_WAITING && run->reply) {

@@ -36,7 +36,6 @@
 #include "agent/run/driver.h"
 #include "agent/run/feature.h"
 #include "agent/run/parent.h"
-#include "agent/run/vendor_job.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/redact.h"
@@ -64,7 +63,7 @@ struct ch_think {
     unsigned rounds; /* rounds of tools since the last note */
     const char *key; /* API key of the current call */
     struct ch_http_call *call;
-    struct ch_vendor_job *job; /* owned; NULL: the service replies at once */
+    struct ch_sending sending; /* how the call goes out, and where its reply is made */
     struct ch_decoder *decoder; /* owned; NULL: until the response begins */
     struct ch_http_request http;
     struct ch_shared_head *head; /* a reference: has URL and headers of `http` */
@@ -88,14 +87,23 @@ struct ch_think {
 
 const size_t ch_think_size = sizeof(struct ch_think);
 
+static void ask_for_reply(void *user);
+
 void ch_think_init(chela_run *run, bool may_redo) {
     run->turn->stop_reason = CHELA_STOP_ERROR;
     run->turn->may_redo = may_redo;
+    run->turn->sending.ask = ask_for_reply;
+    run->turn->sending.request = &run->turn->http;
+}
+
+struct ch_sending *ch_think_sending(chela_run *run) {
+    return &run->turn->sending;
 }
 
 void ch_think_drop(chela_run *run) {
     if (run->turn->decoding)
         ch_decoder_release(run->turn->decoder);
+    run->turn->sending.decoder = NULL;
     run->turn->decoding = false; /* its memory stays: a callback of the decoder may run */
 }
 
@@ -114,6 +122,7 @@ void ch_think_release(chela_run *run) {
     }
     ch_free(texts);
     ch_free(run->turn->stop_sequence);
+    ch_sending_release(&run->turn->sending);
     ch_free(run->turn->decoder);
     ch_repair_release(&run->turn->repair);
     ch_shared_head_release(run->turn->head);
@@ -220,6 +229,7 @@ static int choose_target(chela_run *run, const char *spec, struct chela_error *e
     ch_learning_apply(providers, run->target, ch_run_now(run));
     ch_target_cooling(run->target, &providers->cooldowns, now, &run->turn->key);
     run->target->ep.api_key = run->turn->key;
+    ch_sending_aim(run, &run->turn->sending);
     return 0;
 }
 
@@ -244,38 +254,9 @@ static void choose_tools(chela_run *run, const char *only, struct ch_arena *part
     req->ntools = n;
 }
 
-static void choose_choice(const char *choice, struct ch_model_request *req) {
-    static const struct {
-        const char *name;
-        enum ch_tool_choice value;
-    } known[] = {{"auto", CH_CHOICE_AUTO}, {"any", CH_CHOICE_ANY}, {"none", CH_CHOICE_NONE}};
-    if (!choice)
-        return;
-    req->choice = CH_CHOICE_ONE;
-    req->choice_name = ch_sv_str(choice);
-    for (size_t i = 0; i < CH_LEN(known); i++)
-        if (strcmp(choice, known[i].name) == 0)
-            req->choice = known[i].value;
-}
-
 /* The run whose journal has the requests of this run. */
 static chela_run *recorder(chela_run *run) {
     return run->session->asks_for ? run->session->asks_for : run;
-}
-
-/* Key of the service's prompt cache; empty: nobody takes it. The key is derived from the agent
- * and the first message, so it is the same in every turn, on every machine and in a replay. */
-static struct ch_sv cache_key(chela_run *run, struct ch_arena *parts) {
-    const struct ch_codec *codec = run->target->ep.codec;
-    if (!recorder(run)->record && !(codec->inner ? codec->inner : codec)->takes_cache_key)
-        return CH_SV("");
-    const chela_session *s = run->session;
-    struct ch_sv first = s->transcript.n ? ch_msg_words(s->transcript.msgs[0]) : CH_SV("");
-    uint64_t h = ch_hash(0, ch_sv_str(s->agent->id));
-    char hex[CH_HASH_HEX];
-    ch_hash_hex(ch_hash(h, ch_sv(first.p, CH_MIN(first.n, 4 * CH_KB))), hex);
-    struct ch_sv words[] = {CH_SV("chela-"), ch_sv(hex, sizeof(hex))};
-    return ch_sv_str(ch_arena_join(parts, words, CH_LEN(words)));
 }
 
 /* Chooses how the request asks for the answer's schema. */
@@ -403,11 +384,11 @@ static int think_describe(chela_run *run, const struct chela_turn_patch *patch,
         .stop = a->stop,
         .nstop = a->nstop,
         .passed = ch_agent_passed(a, run->target->ep.codec->name),
-        .cache = a->cache,
+        .cache = ch_target_cache(run->target, a->cache),
         .effort = ch_reasoning_effort(a->reasoning),
         .revision = revision(run, patch),
     };
-    req->cache_key = cache_key(run, parts);
+    req->cache_key = ch_sending_cache_key(run, recorder(run)->record, parts);
     req->server_tools = ch_tool_choice_vendors(run);
     run->turn->server_tools = req->server_tools;
     run->turn->output_way = CH_OUTPUT_AUTO;
@@ -416,7 +397,7 @@ static int think_describe(chela_run *run, const struct chela_turn_patch *patch,
     int rc = choose_output(run, req, err); /* not every model takes tools and a schema together */
     if (run->turn->output_way == CH_OUTPUT_BY_TOOL)
         choose_tools(run, patch->tools, parts, req);
-    choose_choice(choice, req);
+    ch_tool_choice_read(choice, req);
     force_output(run, req);
     rc = rc == 0 ? ch_features_shape(run, req, err) : rc;
     ch_learnt_omit(req);
@@ -474,7 +455,8 @@ static int think_encode(chela_run *run, const struct chela_turn_patch *patch, si
     *ntools = req.ntools;
     struct ch_context_conf *known = &ch_agent_root(run->session->agent)->context;
     ch_encoder_share(e, &known->head, &known->tail);
-    record_request(run, &req);
+    if (!run->turn->sending.known_job)
+        record_request(run, &req);
     ch_shared_head(&run->turn->head, &run->target->head, &run->turn->http);
     ch_encoder_body(e, run->turn->body);
     run->turn->http.body = run->turn->body;
@@ -497,7 +479,7 @@ static void on_model_event(const struct ch_model_event *event, void *user) {
     chela_run *run = user;
     struct ch_model_event piece = *event, *mev = &piece;
     struct chela_event ev;
-    if (run->turn->job && !ch_vendor_job_is_news(run->turn->job, mev))
+    if (run->turn->sending.job && !ch_vendor_job_is_news(run->turn->sending.job, mev))
         return;
     if (is_hushed(run)) {
         run->turn->unseen += mev->type == CH_MEV_TEXT ? mev->text.n : 0;
@@ -533,7 +515,8 @@ static double account(chela_run *run, const struct ch_usage *u) {
     const struct ch_target *t = run->target;
     double cost = used_nothing(u) ? 0
                   : !t->has_price ? -1
-                                  : ch_price_cost(&t->price, u, run->session->agent->cache);
+                                  : ch_price_cost(&t->price, u,
+                                                  ch_target_cache(t, run->session->agent->cache));
     ch_run_charge(&run->m, u, cost);
     return cost;
 }
@@ -559,8 +542,9 @@ static bool answer_with_seen(chela_run *run, const struct ch_msg *reply, struct 
 }
 
 static void on_failure(chela_run *run, const struct ch_reply *r) {
-    ch_run_outcome_error(run, "%s: %.*s%s", run->target->spec,
-                         CH_SV_FMT(r->error.message), advice(r->error.cls));
+    ch_run_outcome_error(run, "%s: %s%.*s%s", run->target->spec,
+                         ch_sending_lost(&run->turn->sending, r), CH_SV_FMT(r->error.message),
+                         advice(r->error.cls));
     ch_redact(run->error);
     run->failure =
         (struct ch_model_failure){r->error.cls, r->error.status, r->error.retry_after_ms};
@@ -594,9 +578,11 @@ static const struct ch_msg *keep_reply(chela_run *run, struct ch_reply *r, doubl
         ch_request_record_failure(recorder(run), role_of(run), r,
                                   m ? ch_msg_words(m) : CH_SV(""), cost);
         ch_msg_free(m);
+        ch_sending_forget_job(run, &run->turn->sending);
+        ch_sending_kept(&run->turn->sending, 0);
         return NULL;
     }
-    ch_run_journal_reply(run, m, r, cost, false);
+    ch_sending_kept(&run->turn->sending, ch_run_journal_reply(run, m, r, cost, false));
     return ch_transcript_add(&run->session->transcript, m) == 0 ? m : NULL;
 }
 
@@ -683,6 +669,8 @@ void ch_think_reply(chela_run *run, struct ch_reply *r) {
         return;
     if (run->reply && !ch_act_tell(run, run->reply, &in.calls))
         return;
+    if (!in.calls) /* most runs end here */
+        ch_sending_hang_up(&run->turn->sending);
     judge_reply(run, verdict, &in);
     in.has_text |= made; /* an image is an answer */
     ch_think_drop(run); /* tools may run for hours; r is invalid from here on */
@@ -744,6 +732,7 @@ static struct ch_decoder *decoder_of(chela_run *run) {
     ch_decoder_init_for(t->decoder, &run->target->ep, ch_sv_str(run->target->model),
                         t->server_tools, on_model_event, run);
     t->decoding = true;
+    t->sending.decoder = t->decoder;
     return t->decoder;
 }
 
@@ -751,21 +740,22 @@ static void think_on_head(const struct ch_http_head *head, void *user) {
     ch_decoder_head(decoder_of(user), head);
 }
 
-static void ask_for_reply(void *user);
-
 static void end_call(chela_run *run, const struct chela_error *err) {
     struct ch_decoder *d = decoder_of(run);
     struct ch_reply *r = &d->reply;
     run->turn->call = NULL;
+    if (ch_sending_resumes(run, &run->turn->sending, d, err, ch_driver_stops(run)))
+        return;
     ch_decoder_end(d, err, ch_run_now(run));
     if (run->dead)
         return;
+    bool waits =
+        !ch_driver_stops(run) && ch_sending_waits(run, &run->turn->sending, d);
     if (ch_driver_stops(run)) {
         if (run->stop == CH_IN_CANCEL && !run->session->agent->output)
             keep_seen(run);
         ch_driver_stop(run);
-    } else if (ch_vendor_job_awaits(&run->turn->job, run->loop, &run->turn->http, r, ask_for_reply,
-                                    run)) {
+    } else if (waits) {
         ch_think_drop(run);
     } else if (r->error.cls != CH_ERR_NONE) {
         on_failure(run, r);
@@ -781,6 +771,8 @@ static void think_on_data(struct ch_sv data, void *user) {
     run->stamp = ch_run_now(run);
     ch_decoder_feed(d, data);
     run->turn->enough = d->stopped;
+    if (!run->dead)
+        ch_sending_heard(run, &run->turn->sending);
     run->stamp = 0;
     if (!run->dead && ch_driver_stops(run))
         ch_driver_stop(run);
@@ -844,7 +836,7 @@ void ch_think_compact(chela_run *run) {
 /* Forgets the last reply. */
 static void expect_reply(chela_run *run) {
     struct turn_texts *texts = run->turn->texts;
-    ch_vendor_job_end(&run->turn->job);
+    ch_sending_begin(&run->turn->sending);
     ch_act_drop_early(run);
     ch_arena_clear(&run->arena);
     run->turn->output_shown = false;
@@ -862,14 +854,20 @@ static void start_call(chela_run *run) {
     ch_think_drop(run);
     run->turn->enough = false;
     run->turn->http.enough = &run->turn->enough;
-    run->turn->call = ch_transport_start(run->target->transport, &run->turn->http, &handler, run);
+    if (run->turn->sending.known_job) {
+        ch_sending_recall(run, &run->turn->sending);
+        return;
+    }
+    run->turn->call = ch_transport_start(ch_sending_transport(run, &run->turn->sending),
+                                         &run->turn->http, &handler, run);
 }
 
 static void ask_for_reply(void *user) {
     chela_run *run = user;
     run->turn->enough = false;
+    run->turn->sending.via = run->target->transport;
     run->turn->call = ch_transport_start(
-        run->target->transport, ch_vendor_job_request(run->turn->job), &handler, run);
+        run->target->transport, ch_vendor_job_request(run->turn->sending.job), &handler, run);
 }
 
 void ch_think(chela_run *run) {
@@ -879,7 +877,8 @@ void ch_think(chela_run *run) {
     ch_error_clear(&err);
     expect_reply(run);
     const chela_agent *a = run->session->agent;
-    if (!ch_think_deliver(run) || (a->embedding && ch_tool_embedding_input(run, ch_think)))
+    if ((!run->turn->sending.known_job && !ch_think_deliver(run)) ||
+        (a->embedding && ch_tool_embedding_input(run, ch_think)))
         return;
     if (!run->session->system && ch_recall_wanted(run) && !ch_recall_ready(run, ch_think))
         return;
@@ -913,12 +912,18 @@ void ch_think_abort(chela_run *run) {
         ch_tool_embedding_abort(run);
     struct ch_http_call *call = CH_TAKE(run->turn->call);
     if (call)
-        ch_transport_cancel(run->target->transport, call);
-    ch_vendor_job_end(&run->turn->job);
+        ch_transport_cancel(run->turn->sending.via, call);
+    ch_vendor_job_end(&run->turn->sending.job);
     if (run->compaction)
         ch_compaction_abort(run);
     if (run->recall)
         ch_recall_abort(run);
+}
+
+void ch_think_stop(chela_run *run, bool for_good) {
+    ch_sending_cancel_job(run, &run->turn->sending, for_good);
+    ch_think_abort(run);
+    ch_sending_hang_up(&run->turn->sending);
 }
 
 bool ch_think_close(chela_run *run) {

@@ -1,17 +1,21 @@
 /* think.h -- one model call of a run. */
 #ifndef CH_AGENT_THINK_H
 #define CH_AGENT_THINK_H
-#include "agent/handle/run.h"
+#include "agent/run/sending.h"
 
 extern const size_t ch_think_size; /* size of the part run->turn */
 /* may_redo: the host can withdraw text that it showed. */
 void ch_think_init(chela_run *run, bool may_redo);
+struct ch_sending *ch_think_sending(chela_run *run); /* of the current call */
 void ch_think_drop(chela_run *run); /* releases the decoder with the last reply */
 void ch_think_release(chela_run *run);
 
 void ch_think(chela_run *run);         /* makes the model call that run->m describes */
 void ch_think_compact(chela_run *run); /* compacts the history instead */
 void ch_think_abort(chela_run *run);   /* aborts the call or compaction in flight, if any */
+/* The same for a run that stops. for_good: no other process will ask for the same reply, so a job
+ * of the service is cancelled there. */
+void ch_think_stop(chela_run *run, bool for_good);
 /* Parts of a turn, for features that take it (feature.h). False: the run is over or
  * gone. */
 bool ch_think_deliver(chela_run *run);                 /* delivers queued messages and events */

@@ -58,6 +58,10 @@ struct ch_reply {
     /* The service makes the reply in the background: the id by which it can be asked for. There is
      * an error beside it. Empty: no. */
     struct ch_sv pending;
+    /* The same id as soon as a stream names it, and the number of its last event that was read;
+     * -1: unknown. */
+    struct ch_sv job;
+    int64_t cursor;
     struct {
         enum ch_error_class cls; /* CH_ERR_NONE: no error */
         bool retryable;

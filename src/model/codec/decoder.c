@@ -85,6 +85,13 @@ static bool decoder_on_message(const struct ch_es_message *m, void *user) {
     return false;
 }
 
+static void begin_stream(struct ch_decoder *d) {
+    ch_sse_init(&d->sse, CH_LIMIT_SSE_EVENT, decoder_on_event, d);
+    d->sse.quick = d->codec->quick ? decoder_quick_event : NULL;
+    d->sse.takes_json = d->codec->bare_errors;
+    d->sse.takes_errors = true;
+}
+
 static void init(struct ch_decoder *d, const struct ch_codec *codec, bool thoughts,
                  ch_model_event_fn *fn, void *user) {
     *d = (struct ch_decoder){.codec = codec->inner ? codec->inner : codec, .status = 200};
@@ -99,10 +106,8 @@ static void init(struct ch_decoder *d, const struct ch_codec *codec, bool though
     ch_arena_reserve(&d->arena, codec->state_size + TYPICAL_TEXTS); /* one block for most replies */
     d->state = ch_arena_zalloc(&d->arena, codec->state_size);
     ch_buf_init(&d->body, CH_LIMIT_HTTP_BODY);
-    ch_sse_init(&d->sse, CH_LIMIT_SSE_EVENT, decoder_on_event, d);
-    d->sse.quick = codec->quick ? decoder_quick_event : NULL;
-    d->sse.takes_json = d->codec->bare_errors;
-    d->sse.takes_errors = true;
+    begin_stream(d);
+    d->reply.cursor = -1;
     ch_eventstream_init(&d->events, decoder_on_message, d);
 }
 
@@ -135,6 +140,16 @@ void ch_decoder_release(struct ch_decoder *d) {
     ch_arena_release(&d->arena);
     ch_msg_free(d->reply.msg);
     *d = (struct ch_decoder){0};
+}
+
+void ch_decoder_resume(struct ch_decoder *d) {
+    ch_sse_release(&d->sse);
+    begin_stream(d);
+    ch_buf_clear(&d->body);
+    d->framing = CH_FRAME_NONE;
+    d->status = 200;
+    d->retry_after_ms = 0;
+    d->should_retry = 0;
 }
 
 void ch_decoder_head(struct ch_decoder *d, const struct ch_http_head *head) {

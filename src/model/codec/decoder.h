@@ -21,6 +21,9 @@ struct ch_msg_author ch_decoder_author(struct ch_decoder *d);
  * error body in any case. */
 void ch_decoder_head(struct ch_decoder *d, const struct ch_http_head *head);
 
+/* The stream has ended before its reply; the next bytes are a response that continues it. */
+void ch_decoder_resume(struct ch_decoder *d);
+
 /* Process bytes of the body. Errors are stored in the reply. Returns false if the reply has
  * failed and no more bytes are needed. After the end marker it returns true, so that the
  * connection is drained and can be reused. */

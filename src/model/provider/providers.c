@@ -61,6 +61,22 @@ static int parse_extra_body(const char *json, struct ch_provider_conf *c, struct
     return 0;
 }
 
+/* Whether the service has the options is known with its URL and model (target.c). */
+static int read_service(const struct chela_provider_opts *o, struct ch_provider_conf *c,
+                        struct chela_error *err) {
+    if (o->cache_ttl && strcmp(o->cache_ttl, "5m") != 0 && strcmp(o->cache_ttl, "1h") != 0)
+        return ch_fail(err, CHELA_ECONFIG, "provider %s: cache_ttl is 5m or 1h", c->name);
+    if (o->transport && strcmp(o->transport, "http") != 0 && strcmp(o->transport, "websocket") != 0)
+        return ch_fail(err, CHELA_ECONFIG, "provider %s: transport is http or websocket", c->name);
+    c->service =
+        (struct ch_service_opts){.tier = ch_strdup(o->service_tier),
+                                 .cache_ttl = ch_strdup(o->cache_ttl),
+                                 .transport = ch_strdup(o->transport),
+                                 .background = (signed char)(o->background > 0),
+                                 .store = (signed char)(o->store > 0 ? 1 : o->store < 0 ? -1 : 0)};
+    return 0;
+}
+
 static void provider_conf_free(struct ch_provider_conf *c) {
     ch_free(c->name);
     ch_free(c->api);
@@ -68,6 +84,9 @@ static void provider_conf_free(struct ch_provider_conf *c) {
     ch_free(c->api_key);
     ch_free(c->api_key_env);
     ch_free(c->extra_body);
+    ch_free((char *)c->service.tier);
+    ch_free((char *)c->service.cache_ttl);
+    ch_free((char *)c->service.transport);
     for (size_t i = 0; i < c->nheaders; i++) {
         ch_free((char *)c->headers[i].name.p);
         ch_free((char *)c->headers[i].value.p);
@@ -182,6 +201,8 @@ int ch_providers_add(struct ch_providers *ps, const struct chela_provider_opts *
         rc = parse_headers(opts.headers, c, err);
     if (rc == 0 && opts.extra_body)
         rc = parse_extra_body(opts.extra_body, c, err);
+    if (rc == 0)
+        rc = read_service(&opts, c, err);
     if (rc < 0) {
         provider_conf_free(c);
         return rc;

@@ -9,6 +9,7 @@
 #include "base/sv.h"
 #include "chela/session.h"
 #include "model/catalog/price.h"
+#include "model/catalog/service.h"
 #include "model/provider/cooldown.h"
 #include "model/provider/learning.h"
 #include "net/cassette.h"
@@ -16,6 +17,7 @@
 
 struct ch_context_window;
 struct ch_facts_book;
+struct ch_errand;
 
 /* Quirks that are switched on or off. */
 struct ch_quirk_set {
@@ -30,6 +32,7 @@ struct ch_provider_conf {
     size_t nheaders;
     char *extra_body; /* members without the braces */
     struct ch_quirk_set quirks;
+    struct ch_service_opts service; /* texts are owned */
 };
 
 /* A setting of one model, as configured. The list that holds it says which member counts. */
@@ -58,6 +61,7 @@ struct ch_providers {
     struct ch_learning learning;
     /* owned: sizes that local servers reported (context_window.h) */
     struct ch_context_window *reported;
+    struct ch_errand *errands; /* owned: requests whose answer nobody waits for (errand.h) */
 };
 
 /* Frees the settings. Call ch_context_windows_free and ch_learning_release before. */

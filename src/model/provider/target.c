@@ -17,6 +17,8 @@
 #include "base/mem.h"
 #include "base/nearest.h"
 #include "guard/secrets.h"
+#include "json/json.h"
+#include "json/writer.h"
 #include "model/catalog/provider.h"
 #include "model/scripted/scripted.h"
 #include "net/url.h"
@@ -322,6 +324,49 @@ void ch_target_learnt(struct ch_target *t, const struct ch_providers *ps,
     t->ep.codec = codec_of(t, learnt->api);
     set_endpoint(t, ps, ch_providers_conf(ps, provider), ch_provider_find(provider), model);
     t->ep.quirks = ((t->ep.quirks | learnt->quirks_on) & ~learnt->quirks_off) | t->less;
+    if (t->members) /* options of the service stay */
+        t->ep.extra_body = ch_sv_str(t->members);
+}
+
+/* The options of the service become members of each request; `extraBody` goes before them. */
+static int set_service(struct ch_target *t, const struct ch_provider_conf *conf,
+                       const struct ch_provider *known, struct chela_error *err) {
+    static const struct ch_service_opts none;
+    const struct ch_service_opts *o = conf ? &conf->service : &none;
+    const struct ch_service_place at = {ch_sv_str(t->ep.codec->name), t->base_url,
+                                        known ? known->name : NULL};
+    CH_BUF_AUTO why = {0};
+    CH_BUF_AUTO own = {0};
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *mine = NULL, *extra = NULL;
+    const char *refused = ch_service_refuses(&at, o, &why);
+    if (refused)
+        return ch_fail(err, CHELA_ECONFIG, "provider %s: %s, for %s: %s", t->provider, refused,
+                       t->spec, ch_buf_str(&why));
+    t->websocket = o->transport && strcmp(o->transport, "websocket") == 0;
+    t->deletes_jobs = o->background > 0 && o->store <= 0;
+    t->cache_ttl = o->cache_ttl;
+    ch_service_members(&at, o, &own);
+    if (!own.n)
+        return 0;
+    char *text = ch_arena_printf(&arena, "{%s}", ch_buf_str(&own));
+    ch_json_parse(&arena, ch_sv_str(text), CH_JSON_STRICT, &mine, NULL, NULL);
+    text = ch_arena_printf(&arena, "{%.*s}", CH_SV_FMT(t->ep.extra_body));
+    ch_json_parse(&arena, ch_sv_str(text), CH_JSON_STRICT, &extra, NULL, NULL);
+    ch_buf_clear(&own);
+    struct ch_jw w = ch_jw(&own);
+    for (CH_JSON_MEMBERS(k, v, mine))
+        if (!ch_json_get_sv(extra, ch_json_str(k))) {
+            ch_jw_key_sv(&w, ch_json_str(k));
+            ch_jw_value(&w, v);
+        }
+    for (CH_JSON_MEMBERS(key, value, extra)) {
+        ch_jw_key_sv(&w, ch_json_str(key));
+        ch_jw_value(&w, value);
+    }
+    t->members = ch_buf_take(&own);
+    t->ep.extra_body = ch_sv_str(t->members);
+    return 0;
 }
 
 int ch_target_new(struct ch_providers *ps, const char *spec, const struct ch_target_opts *opts,
@@ -349,6 +394,9 @@ int ch_target_new(struct ch_providers *ps, const char *spec, const struct ch_tar
     if (rc < 0)
         return rc;
     set_endpoint(t, ps, conf, known, model);
+    rc = t->scripted ? 0 : set_service(t, conf, known, err);
+    if (rc < 0)
+        return rc;
     if (prompted || t->ep.quirks & CH_Q_PROMPTED)
         t->ep.codec = ch_codec_prompted(t->ep.codec);
     keep_end(t);
@@ -379,6 +427,7 @@ void ch_target_free(struct ch_target *t) {
     ch_free(t->model);
     ch_free(t->provider);
     ch_free(t->base_url);
+    ch_free(t->members);
     for (size_t i = 0; i < t->nkeys; i++)
         ch_free(t->keys[i]);
     ch_free(t->keys);

@@ -20,6 +20,11 @@ struct ch_target {
     struct ch_endpoint ep;
     const struct ch_codec *codec; /* before anything was learnt */
     unsigned less; /* quirks of schemas that the service found too large */
+    char *members;      /* owned: of options of the service and of the configuration */
+    bool deletes_jobs;  /* a reply that was made in the background is deleted once it is stored */
+    bool websocket;     /* replies are asked for over a WebSocket */
+    int64_t http_until; /* monotonic time until which no WebSocket is tried again */
+    const char *cache_ttl; /* borrowed; NULL: as the agent asks */
     enum ch_effort told; /* the last effort that was wanted in vain and said so */
     bool has_price; /* false: the cost is unknown */
     struct ch_price price;
@@ -58,6 +63,12 @@ static inline struct ch_cooldown_subject ch_target_subject(const struct ch_targe
 }
 /* True if a variable of the comma-separated list `names` holds a key. */
 bool ch_target_has_key(const struct ch_providers *ps, const char *names);
+/* How long the service shall cache: the provider's lifetime, unless the agent wants no cache. */
+static inline enum ch_cache ch_target_cache(const struct ch_target *t, enum ch_cache wanted) {
+    if (!t || !t->cache_ttl || wanted == CH_CACHE_OFF)
+        return wanted;
+    return t->cache_ttl[0] == '1' ? CH_CACHE_LONG : CH_CACHE_SHORT;
+}
 int64_t ch_target_window(const struct ch_target *t); /* in tokens; 0: unknown */
 CH_DEFINE_AUTO(ch_target)
 

@@ -464,6 +464,34 @@ static const struct {
      "1:28: providers.p.apiKeyEnv: expected 1 to 1024 names of environment variables"},
     {"providers: {p: {apiKeyEnv: sk-ant-0123456789}}",
      "1:28: providers.p.apiKeyEnv: expected the name of an environment variable"},
+    {"providers: {anthropic: {serviceTier: turbo}}",
+     "1:38: providers.anthropic.serviceTier: this service has no such tier (it has: auto "
+     "standard_only)"},
+    {"providers: {openai: {serviceTier: standard_only}}",
+     "1:35: providers.openai.serviceTier: this service has no such tier (it has: auto default flex "
+     "scale priority fast ultrafast)"},
+    {"providers: {p: {api: openai, baseUrl: 'http://x', serviceTier: 'Two words'}}",
+     "1:64: providers.p.serviceTier: a tier is a word in lower case"},
+    {"providers: {vertex: {baseUrl: 'https://x', serviceTier: flex}}",
+     "1:57: providers.vertex.serviceTier: this service has no tiers"},
+    {"providers: {openai: {cacheTtl: 1h}}",
+     "1:32: providers.openai.cacheTtl: the cache of this service has no lifetime that can be "
+     "chosen"},
+    {"providers: {anthropic: {cacheTtl: 30m}}",
+     "1:35: providers.anthropic.cacheTtl: expected 5m or 1h, not \"30m\""},
+    {"providers: {anthropic: {background: true}}",
+     "1:37: providers.anthropic.background: this service makes no replies in the background (api: "
+     "openai-responses does)"},
+    {"providers: {openai-responses: {background: true, store: false}}",
+     "1:57: providers.openai-responses.store: a reply that is made in the background is stored "
+     "until it is fetched"},
+    {"providers: {bedrock: {store: true}}",
+     "1:30: providers.bedrock.store: this service stores nothing"},
+    {"providers: {gemini: {transport: websocket}}",
+     "1:33: providers.gemini.transport: this service has no WebSocket (api: openai-responses "
+     "has)"},
+    {"providers: {openai: {transport: websocket, background: true}}",
+     "1:33: providers.openai.transport: replies are not made in the background over a WebSocket"},
     {"providers: {p: {apiKey: sk-ant-0123456789}}",
      "1:25: providers.p.apiKey: a key must not be in this file: use apiKeyEnv or apiKeyFile"},
     {"providers: {p: {headers: {X-Key: [hunter2hunter2]}}}",

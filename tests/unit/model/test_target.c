@@ -262,6 +262,63 @@ static void test_settings(void **state) {
     ch_providers_release(&ps);
 }
 
+/* A request has the options that its service knows, and no others. */
+static void test_services(void **state) {
+    static const struct {
+        const char *spec;
+        struct chela_provider_opts opts;
+        const char *members; /* of each request; or, with refused, part of the error */
+        bool refused;
+    } rows[] = {
+        {"openai/gpt-4o", {0}, "\"store\":false", false},
+        {"openai/gpt-6-sol", {0}, "", false}, /* the codec says it */
+        {"groq/m", {.store = -1}, "", false},
+        {"openai-responses/m", {.service_tier = "flex"}, "\"service_tier\":\"flex\"", false},
+        {"openai-responses/m", {.background = 1}, "\"background\":true,\"store\":true", false},
+        {"openai/gpt-6-sol", {.background = 1}, "\"background\":true,\"store\":true", false},
+        {"openai/gpt-4o", {.background = 1}, "background, for openai/gpt-4o", true},
+        {"openai-responses/m", {.store = 1, .extra_body = "{\"a\":1,\"store\":false}"},
+         "\"a\":1,\"store\":false", false},
+        {"anthropic/m", {.service_tier = "standard_only", .cache_ttl = "1h", .store = -1},
+         "\"service_tier\":\"standard_only\"", false},
+        {"anthropic/m", {.service_tier = "flex"}, "no such tier", true},
+        {"gemini/m", {.service_tier = "flex", .store = 1},
+         "\"serviceTier\":\"flex\",\"store\":true", false},
+        {"bedrock/m", {.service_tier = "priority", .base_url = "http://x"},
+         "\"serviceTier\":{\"type\":\"priority\"}", false},
+        {"vertex/m", {.service_tier = "flex", .base_url = "http://x"}, "no tiers", true},
+        {"prompted+groq/m", {.service_tier = "flex"}, "\"service_tier\":\"flex\"", false},
+        {"anthropic/m", {.transport = "websocket"}, "transport", true},
+    };
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(rows); i++) {
+        struct ch_providers ps = providers("OPENAI_API_KEY=k GROQ_API_KEY=k ANTHROPIC_API_KEY=k "
+                                           "GEMINI_API_KEY=k AWS_BEARER_TOKEN_BEDROCK=k "
+                                           "VERTEX_ACCESS_TOKEN=k AWS_REGION=us-east-1");
+        struct chela_provider_opts opts = rows[i].opts;
+        const char *name = rows[i].spec;
+        if (strncmp(name, "prompted+", 9) == 0)
+            name += 9;
+        CH_AUTOFREE char *provider = ch_strndup(name, strcspn(name, "/"));
+        opts.name = provider;
+        configure(&ps, opts);
+        if (rows[i].refused) {
+            refused(&ps, rows[i].spec, CHELA_ECONFIG, rows[i].members);
+        } else {
+            CH_AUTO(ch_target) t = target(&ps, rows[i].spec, NULL);
+            if (!ch_sv_is(t->ep.extra_body, rows[i].members))
+                fail_msg("%s: %.*s", rows[i].spec, CH_SV_FMT(t->ep.extra_body));
+        }
+        ch_providers_release(&ps);
+    }
+    struct ch_providers ps = providers("ANTHROPIC_API_KEY=k");
+    configure(&ps, (struct chela_provider_opts){.name = "anthropic", .cache_ttl = "1h"});
+    CH_AUTO(ch_target) t = target(&ps, "anthropic/m", NULL);
+    assert_int_equal(ch_target_cache(t, CH_CACHE_SHORT), CH_CACHE_LONG);
+    assert_int_equal(ch_target_cache(t, CH_CACHE_OFF), CH_CACHE_OFF);
+    ch_providers_release(&ps);
+}
+
 static void test_prices_and_windows(void **state) {
     (void)state;
     struct ch_providers ps = providers("OPENAI_API_KEY=k");
@@ -336,7 +393,8 @@ int main(void) {
         cmocka_unit_test(test_blanks_around_keys),
         cmocka_unit_test(test_queries),
         cmocka_unit_test(test_refusals),           cmocka_unit_test(test_settings),
-        cmocka_unit_test(test_prices_and_windows), cmocka_unit_test(test_facts),
+        cmocka_unit_test(test_services),           cmocka_unit_test(test_prices_and_windows),
+        cmocka_unit_test(test_facts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

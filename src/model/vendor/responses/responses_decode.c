@@ -184,12 +184,30 @@ static struct ch_sv job_id(struct ch_decoder *d, struct ch_sv id) {
 static void note_job(struct ch_decoder *d, const struct response *r, struct ch_sv event) {
     struct state *st = responses_decode_state_of(d);
     if (!st->job.n && (r->background || ch_sv_is(event, "queued") || ch_sv_is(r->status, "queued")))
-        st->job = job_id(d, r->id);
+        d->reply.job = st->job = job_id(d, r->id);
+}
+
+/* Where the stream of a job can be taken up again. */
+static void note_cursor(struct ch_decoder *d, int64_t sequence) {
+    if (d->reply.job.n && sequence > d->reply.cursor)
+        d->reply.cursor = sequence;
+}
+
+/* The same for an event that was matched by the template. */
+static void find_cursor(struct ch_decoder *d, struct ch_sv data) {
+    static const struct ch_sv name = CH_SV("\"sequence_number\":");
+    const char *at = d->reply.job.n ? memmem(data.p, data.n, name.p, name.n) : NULL;
+    const char *end = data.p + data.n;
+    int64_t n = -1;
+    for (at = at ? at + name.n : end; at < end && (*at == ' ' || (*at >= '0' && *at <= '9')); at++)
+        if (*at != ' ' && n < INT64_MAX / 100)
+            n = CH_MAX(n, 0) * 10 + (*at - '0');
+    note_cursor(d, n);
 }
 
 static int fail_pending(struct ch_decoder *d, const struct response *r) {
     d->recognised = true;
-    d->reply.pending = job_id(d, r->id);
+    d->reply.job = d->reply.pending = job_id(d, r->id);
     char *line = ch_arena_printf(&d->arena, "the service still makes the reply (status \"%.*s\")",
                                  CH_SV_FMT(r->status));
     ch_decoder_fail_as(d, CH_ERR_SERVER, false, ch_sv_str(line));
@@ -220,6 +238,8 @@ static int use_response(struct ch_decoder *d, const struct response *r, struct c
         return ch_decode_too_large(err);
     if (is_job(status))
         return fail_pending(d, r);
+    if (r->background && !d->reply.job.n)
+        d->reply.job = job_id(d, r->id);
     if (!completed && !incomplete)
         return fail_by_status(d, status, r->json, err);
     if (completed)
@@ -233,7 +253,7 @@ static int use_response(struct ch_decoder *d, const struct response *r, struct c
 
 struct event {
     struct ch_sv type, delta, text, item_id;
-    int64_t output_index, part;
+    int64_t output_index, part, sequence;
     struct ch_sv item; /* JSON */
     bool has_error, has_response;
     struct response response;
@@ -244,7 +264,7 @@ static bool responses_decode_read_event(struct ch_decoder *d, struct ch_sv data,
     struct ch_sv key;
     /* skip the large part, which a delta does not use */
     memset(e, 0, offsetof(struct event, response));
-    e->output_index = -1;
+    e->output_index = e->sequence = -1;
     ch_pull_init(&p, data, &d->scratch);
     if (ch_pull_enter(&p, '{'))
         while (ch_pull_key(&p, &key)) {
@@ -254,6 +274,8 @@ static bool responses_decode_read_event(struct ch_decoder *d, struct ch_sv data,
                 ch_pull_str(&p, &e->delta);
             else if (ch_sv_is(key, "item_id"))
                 ch_pull_str(&p, &e->item_id);
+            else if (ch_sv_is(key, "sequence_number"))
+                ch_pull_int(&p, &e->sequence);
             else if (ch_sv_is(key, "output_index"))
                 ch_pull_int(&p, &e->output_index);
             else if (ch_sv_is(key, "content_index") || ch_sv_is(key, "summary_index"))
@@ -395,8 +417,10 @@ static int responses_decode_on_event(struct ch_decoder *d, struct ch_sv name, st
     static const struct ch_sv prefix = CH_SV("response.");
     struct event e;
     int rc;
-    if (responses_decode_repeat(d, data, &rc))
+    if (responses_decode_repeat(d, data, &rc)) {
+        find_cursor(d, data);
         return rc < 0 ? ch_decode_too_large(err) : CHELA_OK;
+    }
     ch_template_clear(&responses_decode_state_of(d)->template);
     if (ch_sv_starts(data, "[DONE]"))
         return CHELA_OK;
@@ -411,9 +435,11 @@ static int responses_decode_on_event(struct ch_decoder *d, struct ch_sv name, st
         return CHELA_OK;
     d->recognised = true;
     type = ch_sv(type.p + prefix.n, type.n - prefix.n);
-    if (e.has_response)
-        return reply_event(d, type, &e, err);
-    return item_event(d, type, &e, data) < 0 ? ch_decode_too_large(err) : CHELA_OK;
+    rc = e.has_response                           ? reply_event(d, type, &e, err)
+         : item_event(d, type, &e, data) < 0 ? ch_decode_too_large(err)
+                                             : CHELA_OK;
+    note_cursor(d, e.sequence);
+    return rc;
 }
 
 static int responses_decode_on_body(struct ch_decoder *d, struct ch_sv body,
