@@ -95,7 +95,6 @@ int chela_skill_add(const char *from, const char *folder, const char *digest, ch
     CH_NEEDS_ARG(out, err);
     *out = NULL;
     CH_NEEDS_ARG(from, err);
-    CH_NEEDS_ARG(folder, err);
     int rc = ch_package_read(&p, from, err);
     if (rc == 0 && digest && strcmp(digest, p.digest) != 0)
         rc = ch_fail(err, CHELA_ESTATE, "the files of %s have changed: the digest is %s", p.name,

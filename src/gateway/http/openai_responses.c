@@ -447,7 +447,8 @@ static void remember(struct openai_response *r, const char *status,
     write_response(r, &w, status, ev, &r->kept);
     if (r->kept.n)
         ch_buf_addf(&r->input, "%s%s", r->input.n ? "," : "", ch_buf_str(&r->kept));
-    ch_response_store_put(r->r.request->gw, r->r.id, ch_buf_sv(&object), ch_buf_sv(&r->input));
+    ch_response_store_put(r->r.request->gw, r->r.id, r->r.session, ch_buf_sv(&object),
+                          ch_buf_sv(&r->input));
 }
 
 static void openai_response_on_end(struct ch_completion *completion, const struct chela_event *ev) {

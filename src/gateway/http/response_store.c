@@ -18,6 +18,7 @@ struct stored_response {
     char *id, *object, *items; /* owned */
     char *outputs; /* owned: ids of the items of its output, each between two spaces */
     size_t bytes;
+    bool of_session; /* the text goes with a session that may be deleted */
 };
 
 struct ch_response_store {
@@ -64,8 +65,8 @@ static void response_list_outputs(struct ch_sv object, struct ch_buf *out) {
             ch_buf_addf(out, "%.*s ", CH_SV_FMT(ch_json_get_str(item, "id")));
 }
 
-static void response_remember(chela_gateway *gw, const char *id, struct ch_sv object,
-                              struct ch_sv items) {
+static void response_remember(chela_gateway *gw, const char *id, bool of_session,
+                              struct ch_sv object, struct ch_sv items) {
     struct ch_response_store *s = gw->responses;
     size_t bytes = object.n + items.n;
     CH_BUF_AUTO outputs = {0};
@@ -81,7 +82,8 @@ static void response_remember(chela_gateway *gw, const char *id, struct ch_sv ob
                                  .object = ch_strndup(object.p, object.n),
                                  .items = ch_strndup(items.p ? items.p : "", items.n),
                                  .outputs = ch_strndup(outputs.p, outputs.n),
-                                 .bytes = bytes};
+                                 .bytes = bytes,
+                                 .of_session = of_session};
 }
 
 /* --- in the sessions' store: for the time after a restart, and for other workers */
@@ -93,28 +95,30 @@ static void response_remember(chela_gateway *gw, const char *id, struct ch_sv ob
 #define LOOKS_DELETED 250 /* a deletion waits for the disk */
 
 /* data empty: deleted. */
-static void response_keep(chela_gateway *gw, struct ch_sv id, struct ch_sv data) {
-    ch_gateway_keep(gw, STORED, id, data, CH_DEFAULT_STORED_RESPONSE_MS);
+static void response_keep(chela_gateway *gw, struct ch_sv id, const char *session,
+                          struct ch_sv data) {
+    ch_gateway_keep(gw, STORED, id, session, data, CH_DEFAULT_STORED_RESPONSE_MS);
 }
 
-void ch_response_store_put(chela_gateway *gw, const char *id, struct ch_sv object,
-                           struct ch_sv items) {
+void ch_response_store_put(chela_gateway *gw, const char *id, const char *session,
+                           struct ch_sv object, struct ch_sv items) {
     CH_BUF_AUTO both = {0}, outputs = {0};
     if (object.n + items.n > CH_LIMIT_STORED_RESPONSE)
         return;
-    response_remember(gw, id, object, items);
+    response_remember(gw, id, session != NULL, object, items);
     if (!gw->store || object.n + items.n > CH_LIMIT_SHARED_RESPONSE)
         return;
     struct ch_jw w = ch_jw(&both);
     ch_jw_begin(&w, '{');
     ch_jw_kstr(&w, "object", object);
     ch_jw_kstr(&w, "items", items);
+    ch_jw_kbool(&w, "of_session", session != NULL);
     ch_jw_end(&w, '}');
-    response_keep(gw, ch_sv_str(id), ch_buf_sv(&both));
+    response_keep(gw, ch_sv_str(id), session, ch_buf_sv(&both));
     response_list_outputs(object, &outputs);
     struct ch_sv ids = ch_sv_trim(ch_buf_sv(&outputs));
     while (ids.n)
-        ch_gateway_keep(gw, ITEM, ch_sv_split(&ids, ' '), ch_sv_str(id),
+        ch_gateway_keep(gw, ITEM, ch_sv_split(&ids, ' '), NULL, ch_sv_str(id),
                         CH_DEFAULT_STORED_RESPONSE_MS);
 }
 
@@ -190,10 +194,11 @@ static void response_take(chela_gateway *gw, struct ch_sv id, struct ch_sv text)
     const struct ch_json *v = NULL;
     struct stored_response *r = find_response(gw, id);
     if (r && !text.n)
-        drop_response(gw->responses, r); /* another worker deleted it */
+        drop_response(gw->responses, r); /* deleted by another worker, or with its session */
     if (!r && text.n && ch_json_parse(&arena, text, CH_JSON_REPLACE, &v, NULL, NULL) == 0)
-        response_remember(gw, ch_arena_str(&arena, id), ch_json_get_str(v, "object"),
-                          ch_json_get_str(v, "items"));
+        response_remember(gw, ch_arena_str(&arena, id),
+                          ch_json_bool(ch_json_get(v, "of_session"), false),
+                          ch_json_get_str(v, "object"), ch_json_get_str(v, "items"));
 }
 
 static void response_fetched(chela_gateway *gw, const struct ch_store_lookup *l) {
@@ -223,9 +228,10 @@ static void response_want(struct ch_buf *names, const char *prefix, struct ch_sv
 
 bool ch_response_store_fetch(struct ch_request *req, struct ch_sv id, const struct ch_json *input,
                              void (*respond)(struct ch_request *req, struct ch_store_lookup *l)) {
-    bool known = find_response(req->gw, id) != NULL, shared = ch_gateway_is_shared(req->gw);
+    const struct stored_response *r = find_response(req->gw, id);
+    bool known = r != NULL, shared = ch_gateway_is_shared(req->gw);
     CH_BUF_AUTO names = {0};
-    if (!known || shared)
+    if (!known || shared || r->of_session)
         response_want(&names, STORED, id);
     for (CH_JSON_EACH(item, input)) {
         struct ch_sv type = ch_json_get_str(item, "type"), of = ch_json_get_str(item, "id");
@@ -334,7 +340,7 @@ static void response_delete(struct ch_request *req, struct ch_store_lookup *l) {
         response_deleted(req, NULL);
         return;
     }
-    response_keep(req->gw, req->param, CH_SV(""));
+    response_keep(req->gw, req->param, NULL, CH_SV(""));
     ch_store_lookup_start(
         req, ch_sv_str(ch_arena_printf(&req->arena, STORED "%.*s", CH_SV_FMT(req->param))),
         LOOKS_DELETED, response_query_deleted, response_deleted);

@@ -14,11 +14,11 @@ struct ch_json;
 struct ch_response_store;
 struct ch_store_lookup;
 
-/* Remembers a response. object: the response as JSON; items: input and output, JSON items,
- * comma separated. The oldest responses are dropped. A response that is too large is not
- * remembered. */
-void ch_response_store_put(chela_gateway *gw, const char *id, struct ch_sv object,
-                           struct ch_sv items);
+/* Remembers a response. session: key of the stored session with which the response is deleted;
+ * NULL: none. object: the response as JSON; items: input and output, JSON items, comma separated.
+ * The oldest responses are dropped. A response that is too large is not remembered. */
+void ch_response_store_put(chela_gateway *gw, const char *id, const char *session,
+                           struct ch_sv object, struct ch_sv items);
 /* If the store may have the response, or those of the items to which the list `input` refers:
  * looks for them, remembers them, calls respond, and returns true. id may be empty, input NULL. */
 bool ch_response_store_fetch(struct ch_request *req, struct ch_sv id, const struct ch_json *input,

@@ -131,7 +131,7 @@ static void delivery_postpone(struct ch_delivery *d, const struct chela_error *e
 static void delivery_keep_outcome(struct ch_delivery *d, int code, const char *message) {
     CH_BUF_AUTO data = {0};
     ch_buf_addf(&data, "%d %s", code, message);
-    ch_gateway_keep(d->gw, OUTCOME, ch_sv_str(d->id), ch_buf_sv(&data),
+    ch_gateway_keep(d->gw, OUTCOME, ch_sv_str(d->id), NULL, ch_buf_sv(&data),
                     code ? CH_DEFAULT_IDEMPOTENCY_MS : OUTCOME_MS);
 }
 

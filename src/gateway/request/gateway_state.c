@@ -19,14 +19,15 @@ bool ch_gateway_is_shared(const chela_gateway *gw) {
     return gw->store && (gw->workers > 1 || gw->store->ops->flags & CHELA_STORE_SHARED);
 }
 
-void ch_gateway_keep(chela_gateway *gw, const char *prefix, struct ch_sv name, struct ch_sv data,
-                     int64_t ms) {
+void ch_gateway_keep(chela_gateway *gw, const char *prefix, struct ch_sv name, const char *session,
+                     struct ch_sv data, int64_t ms) {
     struct ch_journal *j = gw->rt->journal;
     int64_t now = ch_now_ms(ch_loop_clock(gw->rt->loop));
     CH_BUF_AUTO id = {0};
     ch_buf_addf(&id, "%s%.*s", prefix, CH_SV_FMT(name));
     struct chela_store_change c = {.kind = CHELA_STORE_KEEP,
                                    .id = ch_buf_str(&id),
+                                   .key = session,
                                    .data = data.p,
                                    .n = data.n,
                                    .now = now,

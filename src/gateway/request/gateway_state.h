@@ -115,8 +115,8 @@ chela_agent *ch_gateway_agent(const chela_gateway *gw, struct ch_sv id);
 /* May other gateways use the store: those of other machines, or other workers? */
 bool ch_gateway_is_shared(const chela_gateway *gw);
 /* Keeps a text in the store for ms milliseconds, for other gateways (ch_store_kept). The id is
- * prefix and name. */
-void ch_gateway_keep(chela_gateway *gw, const char *prefix, struct ch_sv name, struct ch_sv data,
-                     int64_t ms);
+ * prefix and name. session: the text is emptied when this session is deleted; NULL: none. */
+void ch_gateway_keep(chela_gateway *gw, const char *prefix, struct ch_sv name, const char *session,
+                     struct ch_sv data, int64_t ms);
 
 #endif
