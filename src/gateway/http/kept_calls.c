@@ -222,7 +222,8 @@ static void kept_put_name(const struct ch_kept_scope *s, const uint64_t *before,
     if (!r->n || !gw->store)
         return;
     ch_sha256_hex(name, hex);
-    ch_gateway_keep(gw, STORED, ch_sv_str(hex), NULL, *main ? ch_sv_str(main) : ch_sv(r->json, r->n),
+    ch_gateway_keep(gw, STORED, ch_sv_str(hex), NULL,
+                    *main ? ch_sv_str(main) : ch_sv(r->json, r->n),
                     CH_DEFAULT_KEPT_CALLS_MS);
     if (!*main)
         memcpy(main, hex, sizeof(hex));
