@@ -709,13 +709,14 @@ static bool makes_room(const char *name, const char *deny, chela_agent *agent) {
     return ch_registry_remove(&agent->registry, name) == 0;
 }
 
-static int config_add_tool(const struct ch_conf_tool *t, const char *deny,
+static int config_add_tool(const struct ch_conf_tool *t, const char *deny, bool doubted,
                            const struct ch_pins *pins, chela_agent *agent,
                            struct chela_error *err) {
     struct chela_tool_opts tool = CHELA_TOOL_OPTS(
         .name = t->item.name, .description = t->description, .schema = t->parameters,
         .effect = CHOICE(EFFECT, t->effect), .permission = CHOICE(PERMISSION, t->permission),
-        .flags = (t->confirm ? CHELA_TOOL_CONFIRM : 0) | (t->action ? CHELA_TOOL_ACTION : 0),
+        .flags = (t->confirm || doubted ? CHELA_TOOL_CONFIRM : 0) |
+                 (doubted ? CH_TOOL_DOUBTED : 0) | (t->action ? CHELA_TOOL_ACTION : 0),
         .timeout_ms = t->timeout_ms);
     CH_CONF_RETRY(&tool, &t->retry);
     if (makes_room(t->item.name, deny, agent))
@@ -742,6 +743,7 @@ int chela_config_tools(const chela_config *cfg, const char *id, chela_agent *age
     for (size_t i = 0; rc == 0 && i < cfg->conf.tools.n; i++)
         rc = config_blame(cfg, &tools[i].item,
                           config_add_tool(&tools[i], EITHER(a, &cfg->conf.defaults, deny),
+                                          ch_conf_tools_are_doubted(cfg),
                                           ch_conf_tool_pins(cfg, i), agent, err),
                           err);
     if (rc == 0)

@@ -5,8 +5,8 @@
 #include "tool/process/sandbox_policy.h"
 
 struct ch_conf_programs {
-    bool taken, agreed, refused;
-    struct ch_pins none; /* if refused */
+    bool taken, agreed, refused, doubted;
+    struct ch_pins none; /* if refused or doubted */
     struct ch_pins *tools, *servers; /* by item */
 };
 
@@ -137,13 +137,23 @@ void ch_conf_programs(const chela_config *cfg, ch_conf_program_fn *fn, void *use
 void ch_conf_programs_agree(const chela_config *cfg) {
     programs_take(cfg);
     cfg->programs->agreed = true;
-    cfg->programs->refused = false;
+    cfg->programs->refused = cfg->programs->doubted = false;
 }
 
 void ch_conf_programs_refuse(const chela_config *cfg) {
     cfg->programs->none = (struct ch_pins){.config = cfg->file, .refused = true};
     cfg->programs->refused = true;
-    cfg->programs->agreed = false;
+    cfg->programs->agreed = cfg->programs->doubted = false;
+}
+
+void ch_conf_programs_doubt(const chela_config *cfg) {
+    ch_conf_programs_agree(cfg);
+    cfg->programs->none = (struct ch_pins){.config = cfg->file, .refused = true};
+    cfg->programs->doubted = true;
+}
+
+bool ch_conf_tools_are_doubted(const chela_config *cfg) {
+    return cfg->programs->doubted;
 }
 
 void ch_conf_programs_forget(chela_config *cfg) {
@@ -161,5 +171,7 @@ const struct ch_pins *ch_conf_tool_pins(const chela_config *cfg, size_t i) {
 
 const struct ch_pins *ch_conf_server_pins(const chela_config *cfg, size_t i) {
     const struct ch_conf_programs *p = cfg->programs;
-    return p->refused ? &p->none : p->agreed && p->servers[i].n ? &p->servers[i] : NULL;
+    if (p->refused || p->doubted)
+        return &p->none;
+    return p->agreed && p->servers[i].n ? &p->servers[i] : NULL;
 }

@@ -20,8 +20,12 @@ void ch_conf_programs(const chela_config *cfg, ch_conf_program_fn *fn, void *use
 
 /* The user trusts the file with these programs: from now on the next functions return them. */
 void ch_conf_programs_agree(const chela_config *cfg);
-/* The user trusted other programs or options: until the user agrees, no program runs. */
+/* The user trusted other options: until the user agrees, no program runs. */
 void ch_conf_programs_refuse(const chela_config *cfg);
+/* The user trusted other programs with these options: until the user agrees, each call of a custom
+ * tool needs consent, and no MCP server's program runs. */
+void ch_conf_programs_doubt(const chela_config *cfg);
+bool ch_conf_tools_are_doubted(const chela_config *cfg);
 /* The list of tools and servers is that of another file now: any content will do. */
 void ch_conf_programs_forget(chela_config *cfg);
 bool ch_conf_programs_agreed(const chela_config *cfg);

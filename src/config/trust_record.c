@@ -39,18 +39,20 @@ static void count_program(const char *key, const char *file,
     ++*(size_t *)user;
 }
 
-/* The digest of the options, or of the options and the programs, if there are any. */
-static void digest_text(const chela_config *cfg, char hex[NAME_SIZE]) {
-    unsigned char both[2 * CH_SHA256_SIZE], digest[CH_SHA256_SIZE];
+#define DIGESTS_SIZE (2 * NAME_SIZE)
+
+/* The digest of the options and, if the file names programs of the project, '+' and theirs. */
+static void digest_text(const chela_config *cfg, char hex[DIGESTS_SIZE]) {
+    unsigned char digest[CH_SHA256_SIZE];
     size_t n = 0;
     ch_conf_digest(&cfg->conf, digest);
-    ch_conf_programs(cfg, count_program, &n);
-    if (n) {
-        memcpy(both, digest, sizeof(digest));
-        ch_conf_programs_digest(cfg, both + sizeof(digest));
-        ch_sha256_of(ch_sv((const char *)both, sizeof(both)), digest);
-    }
     ch_sha256_hex(digest, hex);
+    ch_conf_programs(cfg, count_program, &n);
+    if (!n)
+        return;
+    ch_conf_programs_digest(cfg, digest);
+    hex[NAME_SIZE - 1] = '+';
+    ch_sha256_hex(digest, hex + NAME_SIZE);
 }
 
 static int record_fail(const char *path, int why, struct chela_error *err) {
@@ -124,7 +126,7 @@ int chela_trust_check(const char *dir, const chela_config *cfg, struct chela_err
     CH_NEEDS(cfg, err);
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *record;
-    char hex[NAME_SIZE];
+    char hex[DIGESTS_SIZE];
     int rc = find_record(dir, cfg->path, &arena, &record, err);
     if (rc < 0)
         return rc;
@@ -133,7 +135,11 @@ int chela_trust_check(const char *dir, const chela_config *cfg, struct chela_err
         ch_conf_programs_agree(cfg);
         return 0;
     }
-    ch_conf_programs_refuse(cfg);
+    hex[NAME_SIZE - 1] = '\0'; /* the options alone */
+    if (ch_sv_starts(ch_json_get_str(record, "digest"), hex))
+        ch_conf_programs_doubt(cfg);
+    else
+        ch_conf_programs_refuse(cfg);
     return ch_fail(err, CHELA_ESTATE, "%s has changed since it was trusted", cfg->path);
 }
 
@@ -262,7 +268,7 @@ int ch_trust_record_put(const char *dir, const char *path, const char *digest,
 int chela_trust_add(const char *dir, const chela_config *cfg, struct chela_error *err) {
     CH_NEEDS(cfg, err);
     CH_BUF_AUTO settings = {.max = CH_LIMIT_TRUST_RECORD};
-    char hex[NAME_SIZE];
+    char hex[DIGESTS_SIZE];
     digest_text(cfg, hex);
     write_settings(cfg, &settings);
     if (settings.overflow)

@@ -236,7 +236,6 @@ ask --session y --approve ask "call t_ask"
 chela sessions show --json y
 id=$(jq -r '.waiting[0].approval_id' "$out")
 echo 'echo changed >>once.log' >>"$space/once"
-rm -f "$tmp"/.believed*
 resume --allow "$id" y
 exits "changed after the question" 5
 same "changed after the question: it is not run" 1 "$(lines once)"
@@ -251,7 +250,6 @@ resume --allow all y
 exits "changed after the question: agreed to as it is" 0
 same "changed after the question: then it is run" 3 "$(lines once)"
 sed -i '$d' "$space/once"
-rm -f "$tmp"/.believed*
 chela sessions import --key forged y.jsonl
 resume forged
 exits "an imported consent is none" 5

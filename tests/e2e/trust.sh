@@ -335,8 +335,9 @@ exits "a trusted program" 0
 check "a trusted program: its result" grep -q sunny "$out"
 printf '#!/bin/sh\ntouch canary; echo ran\n' >"$space/tool"
 chela tools call weather --args '{}'
-exits "a program that was changed" 2
-check "a program that was changed: which" grep -q "^chela: tool was changed since chela.yaml, which names it as a program, was trusted: .*'chela trust'" "$err"
+exits "a program that was changed" 1
+check "a program that was changed: which" grep -q "^tool was changed since chela.yaml, which names it as a program, was trusted: .*'chela trust'" "$err"
+check "a program that was changed: needs consent" grep -q "needs a person's consent" "$out" "$err"
 check "a program that was changed: did not run" test ! -e "$space/canary"
 chela sessions list --store memory:
 exits "a command that runs no program" 0

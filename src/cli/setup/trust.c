@@ -205,11 +205,14 @@ static enum answer ask(struct ch_setup *s, bool changed) {
 static int refuse(const struct ch_setup *s, const struct claims *c, bool changed,
                   struct chela_error *err) {
     char more[64] = "";
-    if (c->program && !c->settings)
-        return ch_problem(err, CHELA_ECONFIG,
-                          "%.200s was changed since %s, which names it as a program, was trusted: "
-                          "read it, then run 'chela trust', or name the file with --config",
-                          c->program, s->config_path);
+    if (c->program && !c->settings) {
+        ch_console_note(s->console,
+                        "%.200s was changed since %s, which names it as a program, was trusted: "
+                        "calls of its own tools need consent, and its MCP servers do not start, "
+                        "until you have read it and run 'chela trust'",
+                        c->program, s->config_path);
+        return CHELA_OK;
+    }
     if (c->needed > 1)
         snprintf(more, sizeof(more), " and %zu more setting%s", c->needed - 1,
                  c->needed == 2 ? "" : "s");

@@ -38,6 +38,8 @@ static bool find_voucher(chela_call *call) {
 
     if (b->kind == CH_KIND_EXECUTED)
         return false;
+    if (call->tool->flags & CH_TOOL_DOUBTED)
+        return ch_memory_has(env->memory, b->digest);
     enum ch_vouch vouch = ch_approvals_vouch(env->approvals, call, b);
     if (vouch == CH_VOUCH_NO && b->kind == CH_KIND_PLAIN)
         vouch = ch_approvals_granted(env->granted, call, b);
@@ -90,9 +92,9 @@ bool ch_consent_given(chela_call *call) {
     call->bound = NULL; /* of arguments that a person has replaced */
     call->by_rule = call->full_box = false;
     call->lacks = NULL;
-    if (kind == CH_KIND_PLAIN && runs_in_full_box(call, level))
-        return true;
-    if (kind == CH_KIND_PLAIN && (level == CH_CONSENT_AUTO || env->ask_means == CH_CONSENT_AUTO))
+    bool plain = kind == CH_KIND_PLAIN && !(call->tool->flags & CH_TOOL_DOUBTED);
+    if (plain && (runs_in_full_box(call, level) || level == CH_CONSENT_AUTO ||
+                  env->ask_means == CH_CONSENT_AUTO))
         return true;
     call->bound = ch_arena_alloc(&call->arena, sizeof(*call->bound));
     ch_bind(call, call->bound);

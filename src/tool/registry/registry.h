@@ -56,6 +56,9 @@ struct ch_tool_ops {
 /* A tool of the user in place of a built-in tool of the same name, which the agent is denied: the
  * word of the deny list that is this name means the built-in tool. */
 #define CH_TOOL_REPLACES (1u << 24)
+/* The program was changed since a person agreed to it: every call needs consent, whatever the rules
+ * say. */
+#define CH_TOOL_DOUBTED (1u << 23)
 
 struct ch_tool {
     _Atomic unsigned refs;

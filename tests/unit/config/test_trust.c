@@ -509,8 +509,10 @@ static bool ends_trust(void **state, const char *yaml, const char *edit) {
     cfg = parse_in(project, yaml);
     int rc = chela_trust_check(record, cfg, &err);
     assert_true(rc == 0 || rc == CHELA_ESTATE);
-    const struct ch_pins *pins = cfg->conf.tools.n ? ch_conf_tool_pins(cfg, 0) : NULL;
-    assert_true(rc == 0 ? !pins || !pins->refused : cfg->conf.tools.n == 0 || pins->refused);
+    if (ch_conf_tools_are_doubted(cfg) != (rc != 0))
+        fail_msg("%s: %s", edit, rc ? "calls need no consent" : "calls need consent");
+    if (cfg->conf.mcp.n && rc != 0)
+        assert_true(ch_conf_server_pins(cfg, 0)->refused);
     chela_config_free(cfg);
     free(record);
     free(project);
