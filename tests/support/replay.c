@@ -104,7 +104,7 @@ struct event_log {
 };
 
 static void on_event(const struct ch_model_event *ev, void *user) {
-    static const char *const names[] = {"text", "reasoning", "call"};
+    static const char *const names[] = {"text", "reasoning", "call", "closed"};
     struct event_log *log = user;
     if (log->type != (int)ev->type || log->index != ev->index)
         ch_buf_addf(log->out, "\n%s %u: ", names[ev->type], ev->index);

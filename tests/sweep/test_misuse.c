@@ -53,6 +53,21 @@ struct function {
 static struct function functions[MOST];
 static size_t nfunctions;
 
+static char undo_dir[256];
+
+static int make_undo_dir(void) {
+    const char *tmp = getenv("TMPDIR");
+    snprintf(undo_dir, sizeof(undo_dir), "%s/chela-misuse-XXXXXX", tmp ? tmp : "/tmp");
+    return mkdtemp(undo_dir) ? 0 : -1;
+}
+
+static int remove_undo_dir(void **state) {
+    char command[sizeof(undo_dir) + 16];
+    (void)state;
+    snprintf(command, sizeof(command), "rm -rf '%s'", undo_dir);
+    return system(command);
+}
+
 static const char *build_dir(void) {
     static char path[4096];
     ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
@@ -162,6 +177,8 @@ static void *symbol(const char *name) {
 static int open_library(void **state) {
     char path[4200];
     (void)state;
+    if (make_undo_dir() < 0)
+        return -1;
     snprintf(path, sizeof(path), "%s/libchela.so", build_dir());
     library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
@@ -536,7 +553,7 @@ static void make_objects(uv_loop_t *host) {
         CHELA_ACP_OPTS(.write = acp_write, .enter = acp_enter, .leave = acp_leave,
                        .trust = acp_trust, .agent = acp_agent, .drop = acp_leave);
     MAKE("acp", F(chela_acp_new)(rt, &acp, (void *)out, &err));
-    MAKE("undo", F(chela_undo_open)(agents[0], "/nonexistent", (void *)out, &err));
+    MAKE("undo", F(chela_undo_open)(agents[0], undo_dir, (void *)out, &err));
 }
 
 /* The tools are called on the loop thread, and have a call. */
@@ -643,5 +660,5 @@ int main(void) {
         cmocka_unit_test(test_wrong_thread),
         cmocka_unit_test(test_wrong_thread_of_a_host),
     };
-    return cmocka_run_group_tests(tests, open_library, NULL);
+    return cmocka_run_group_tests(tests, open_library, remove_undo_dir);
 }

@@ -194,8 +194,7 @@ static void load_project(chela_session *s) {
 }
 
 static const char *reasoning_word(const chela_agent *a) {
-    static const char *const words[] = {NULL, "off", "low", "medium", "high"};
-    return words[a->reasoning];
+    return a->reasoning == CHELA_REASONING_DEFAULT ? NULL : chela_reasoning_name(a->reasoning);
 }
 
 /* Writes a line such as "agent main on Linux aarch64", so that the model knows which

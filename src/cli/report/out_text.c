@@ -414,6 +414,8 @@ static void out_text_declined(struct ch_console *c, const struct chela_event *en
         ch_console_error(c, "clarification: the answer is a question back");
     else if (end->end.error.n)
         ch_console_error(c, "refused: the service blocked the request: %.*s", STR(end->end.error));
+    else
+        ch_console_error(c, "refused: the model did not answer");
 }
 
 /* The sentence comes first. The lines below are for who runs the program: the option that

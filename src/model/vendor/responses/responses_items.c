@@ -105,12 +105,11 @@ static enum ch_responses_kind kind_of_type(struct ch_sv type) {
 }
 
 static enum ch_responses_kind responses_items_kind_of(const struct ch_responses_items *x,
-                                                      const struct wire_item *w,
-                                                      struct ch_sv json) {
+                                                      const struct wire_item *w) {
     const struct ch_responses_vendor *v = ch_responses_vendor(w->type);
     if (!v)
         return kind_of_type(w->type);
-    bool ours = ch_responses_vendor_is_ours(v, x->endpoint, x->server_tools, w->name, json);
+    bool ours = ch_responses_vendor_is_ours(v, x->endpoint, x->server_tools, w->name);
     return ours ? CH_ITEM_VENDOR_CALL : CH_ITEM_SERVICE_CALL;
 }
 
@@ -222,7 +221,7 @@ int ch_responses_begin(struct ch_responses_items *x, struct ch_fold *f, unsigned
         return CHELA_OK;
     item->known = true;
     item->id = responses_items_id_of(&w);
-    item->kind = (uint8_t)responses_items_kind_of(x, &w, json);
+    item->kind = (uint8_t)responses_items_kind_of(x, &w);
     if (item->kind == CH_ITEM_REASONING)
         return ch_fold_reasoning(f, index, CH_SV(""));
     if (!responses_items_is_call(item->kind))
@@ -423,6 +422,10 @@ static int wrap_text(struct ch_responses_items *x, struct ch_fold *f, unsigned i
     if (!x->list[index].is_text)
         return CHELA_OK;
     x->list[index].is_text = false;
+    if (!x->endpoint) { /* a recording is shown as the service wrote it */
+        ch_fold_flag(f, index, CH_F_INVALID);
+        return CHELA_OK;
+    }
     ch_jw_begin(&w, '{');
     ch_jw_kstr(&w, "input", ch_fold_block_text(f, index));
     ch_jw_end(&w, '}');
@@ -482,7 +485,7 @@ int ch_responses_done(struct ch_responses_items *x, struct ch_fold *f, unsigned 
     item->known = item->done = true;
     if (!item->id)
         item->id = responses_items_id_of(&w);
-    item->kind = (uint8_t)responses_items_kind_of(x, &w, json);
+    item->kind = (uint8_t)responses_items_kind_of(x, &w);
     switch ((enum ch_responses_kind)item->kind) {
     case CH_ITEM_MESSAGE:
         return done_message(x, f, index, &w, first);
@@ -523,7 +526,7 @@ static bool same_kind(const struct ch_responses_items *x, size_t at, struct ch_s
     if (at >= x->n || !x->list[at].known)
         return true;
     ch_members_read(json, &scratch, members, CH_LEN(members), &item);
-    return responses_items_kind_of(x, &item, json) == x->list[at].kind;
+    return responses_items_kind_of(x, &item) == x->list[at].kind;
 }
 
 int ch_responses_output(struct ch_responses_items *x, struct ch_fold *f, struct ch_sv output) {

@@ -25,24 +25,20 @@ const struct ch_responses_vendor *ch_responses_vendor(struct ch_sv item) {
 }
 
 /* The environment of a shell: without one it is the client's machine. */
-static bool is_local(const struct ch_json *shell, bool otherwise) {
+static bool is_local(const struct ch_json *shell) {
     const struct ch_json *environment = ch_json_get(shell, "environment");
-    return ch_json_is(environment, CH_JSON_OBJECT)
-               ? ch_sv_is(ch_json_get_str(environment, "type"), "local")
-               : otherwise;
+    return !ch_json_is(environment, CH_JSON_OBJECT) ||
+           ch_sv_is(ch_json_get_str(environment, "type"), "local");
 }
 
 bool ch_responses_vendor_is_ours(const struct ch_responses_vendor *v, const struct ch_endpoint *ep,
-                                 struct ch_sv server_tools, struct ch_sv name, struct ch_sv item) {
+                                 struct ch_sv server_tools, struct ch_sv name) {
     CH_ARENA_AUTO arena = {0};
-    const struct ch_json *declared = NULL, *json = NULL;
-    bool shell = v == &rows[SHELL];
-    if (!ep) {
-        ch_json_parse(&arena, item, CH_JSON_REPLACE, &json, NULL, NULL);
-        return !shell || is_local(json, false);
-    }
-    declared = ch_encode_declared(ep, server_tools, v->tool, v->name ? CH_SV("") : name, &arena);
-    return declared && (!shell || is_local(declared, true));
+    if (!ep) /* a recording: what its request declared is not known */
+        return v == &rows[CUSTOM];
+    const struct ch_json *declared =
+        ch_encode_declared(ep, server_tools, v->tool, v->name ? CH_SV("") : name, &arena);
+    return declared && (v != &rows[SHELL] || is_local(declared));
 }
 
 const struct ch_responses_vendor *ch_responses_vendor_of(const struct ch_model_request *req,
@@ -56,7 +52,7 @@ const struct ch_responses_vendor *ch_responses_vendor_of(const struct ch_model_r
     const struct ch_responses_vendor *v = ch_responses_vendor(ch_json_get_str(extra, "type"));
     if (!v || (v == &rows[CUSTOM] && !ch_json_is(ch_json_get(arguments, TEXT), CH_JSON_STRING)))
         return NULL;
-    return ch_responses_vendor_is_ours(v, req->endpoint, req->server_tools, call->name, CH_SV(""))
+    return ch_responses_vendor_is_ours(v, req->endpoint, req->server_tools, call->name)
                ? v
                : NULL;
 }

@@ -18,10 +18,10 @@ struct ch_responses_vendor {
 /* The row of an item type; NULL: none. */
 const struct ch_responses_vendor *ch_responses_vendor(struct ch_sv item);
 /* True if such a call in an answer to this request is for the client: the request declares the
- * tool, and a shell of the client's machine. ep NULL: the request is not known, and the item,
- * as JSON, has to say it. name: of a custom tool. */
+ * tool, and a shell of the client's machine. ep NULL: the request is not known; only custom tools
+ * are the client's. name: of a custom tool. */
 bool ch_responses_vendor_is_ours(const struct ch_responses_vendor *v, const struct ch_endpoint *ep,
-                                 struct ch_sv server_tools, struct ch_sv name, struct ch_sv item);
+                                 struct ch_sv server_tools, struct ch_sv name);
 /* The row of a call in a history that is sent as an item of the vendor's to this request; NULL:
  * as the call of a function. own: the message is of this service. */
 const struct ch_responses_vendor *ch_responses_vendor_of(const struct ch_model_request *req,
