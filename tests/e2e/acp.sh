@@ -56,8 +56,8 @@ request 4 session/prompt "{\"sessionId\":\"$id\",\"prompt\":[{\"type\":\"audio\"
 is "sound is not offered" "$(answer 4 | code)" -32602
 prompt 5 broken
 is "a model that fails is an error of the prompt" "$(answer 5 | code)" -32603
-prompt 16 many
-is "a conversation has no limit of turns" "$(answer 16 | jq -r .result.stopReason)" end_turn
+prompt 61 many
+is "a conversation has no limit of turns" "$(answer 61 | jq -r .result.stopReason)" end_turn
 prompt 6 hi
 is "the session goes on" "$(answer 6 | jq -r .result.stopReason)" end_turn
 request 7 session/prompt "{\"sessionId\":\"$id\",\"prompt\":[{\"type\":\"text\",\"text\":\"look \"},{\"type\":\"resource_link\",\"uri\":\"file://$space/note\",\"name\":\"note\"},{\"type\":\"resource\",\"resource\":{\"uri\":\"file:///x\",\"text\":\"unsaved\"}}]}"

@@ -131,7 +131,7 @@ post /v1/responses '{"model":"bare","input":[{"role":"user","content":"hello"},{
 same "responses: an item likewise" "200 input[].web_search_call" "$code $(dropped)"
 # Every member of the published schemas has a row in the docs, and the rows are those of the code.
 rows() { sed -n "/^## POST \/v1\/$1/,/^## POST/s/^| \`\([a-z_]*\)\`.*/\1/p" docs/v1.md | sort; }
-absent() { comm -13 <(rows "$1") <(printf '%s\n' ${*:2} | sort) | paste -sd' '; }
+absent() { comm -13 <(rows "$1") <(printf '%s\n' "${@:2}" | sort) | paste -sd' '; }
 same "all members of Chat Completions are in the docs" "" "$(absent chat audio frequency_penalty function_call functions logit_bias logprobs max_completion_tokens \
     max_tokens messages metadata modalities model moderation n parallel_tool_calls prediction presence_penalty prompt_cache_key prompt_cache_options prompt_cache_retention \
     reasoning_effort response_format safety_identifier seed service_tier stop store stream stream_options temperature tool_choice tools top_logprobs top_p user verbosity web_search_options)"

@@ -171,7 +171,7 @@ same "environment: no key of a model" 0 "$(grep -c "$key" "$out")"
 echo 'DB_PASSWORD=correct-horse-9' >"$space/.env"
 serve legacy
 for text in correct-horse-9 "$(printf correct-horse-9 | base64)" correct; do
-    jq -nc --arg t "$text" '{rules: [{when: {after: none}, call: {tool: "s__echo", args: {text: $t}}}, {say: "{{result}}"}]}' >"$tmp/leak.yaml"
+    jq -nc --arg t "$text" '{rules: [{when: {after: "none"}, call: {tool: "s__echo", args: {text: $t}}}, {say: "{{result}}"}]}' >"$tmp/leak.yaml"
     chela run --config mcp.yaml --model "scripted/$tmp/leak.yaml" --approve auto go
     if [ "$text" = correct ]; then
         check "another argument leaves for a server" grep -q 'echo: correct' "$out"

@@ -322,6 +322,15 @@ tell 41 1 private 'encode it'
 check "a call with an encoded secret" says 'It holds a secret, DB_PASSWORD (.env), in a form that cannot be shown here'
 check "no message shows either" bash -c "! grep -qF -e correct-horse-9 -e Y29ycmVjdC1ob3JzZS05 '$tmp/tg/sent'"
 rm "$space/.env"
+state_is() { # KEY STATUS
+    call GET "/api/sessions/$1"
+    [ "$(jq -r .status "$out")" = "$2" ]
+}
+hidden=$(texts | tail -n 1 | sed -n 's/.*decide about \(.*\) in the console.*/\1/p')
+tell 42 7 private "/approve $(asked | jq -r '.reply_markup.inline_keyboard[0][0].callback_data | ltrimstr("o:")') deny" 1
+tell 43 1 private "/approve $hidden deny" 1
+check "a question with a secret can be denied" eventually state_is telegram:7 idle
+check "also one that is not shown" eventually state_is telegram:1 idle
 
 # --- somebody else asks for the bot's messages
 # A question that waits is not asked again: a message ends it.
@@ -379,10 +388,6 @@ check "what cannot be read does not stop the rest" says 'heard: .*after all'
 same "it is passed over" 1 "$(grep -c 'update [0-9]* cannot be read: passed over' "$serve_log")"
 
 # --- two chats whose messages have the same numbers
-state_is() { # KEY STATUS
-    call GET "/api/sessions/$1"
-    [ "$(jq -r .status "$out")" = "$2" ]
-}
 for chat in "7 private" "-100 supergroup"; do
     read -r id type <<<"$chat"
     # shellcheck disable=SC2086
@@ -393,7 +398,7 @@ for chat in "7 private" "-100 supergroup"; do
     check "$type: /stop ends it" eventually state_is "telegram:$id" idle
 done
 tell 303 7 private "repeat $bot"
-check "an answer with a secret is held back" says 'held back: it holds a secret, the secret of channel telegram'
+check "an answer with a secret is held back" says 'held back: it holds a secret, '
 check "which no message shows" bash -c "! grep -qF 'repeat $bot' '$tmp/tg/sent'"
 same "no message has the preview of a link" 0 "$(sent | jq -c 'select(.link_preview_options.is_disabled != true)' | wc -l)"
 check "nor an edited one" called '^editMessageText .*"link_preview_options":{"is_disabled":true}'

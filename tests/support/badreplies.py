@@ -234,7 +234,7 @@ def row(name, replies, status=0, reason="task_completed", requests=1, results=""
     ROWS.append("\t".join(str(x) for x in (name, flags, status, reason, requests, results or "-", text, line)))
 
 
-REFUSED = {"status": 6, "reason": "refused", "text": ".", "line": "(.*declined to answer|refused: the service blocked)"}
+REFUSED = {"status": 6, "reason": "refused", "text": ".", "line": "refused: "}
 FAILS = {"status": 1, "reason": "model_error", "text": "^", "line": "."}
 WORDS = Stream().text("one ", "two ", "three ")
 CALL = ("calculate", '{"expression":"1+1"}')

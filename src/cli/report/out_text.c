@@ -415,7 +415,7 @@ static void out_text_declined(struct ch_console *c, const struct chela_event *en
     else if (end->end.error.n)
         ch_console_error(c, "refused: the service blocked the request: %.*s", STR(end->end.error));
     else
-        ch_console_error(c, "refused: the model did not answer");
+        ch_console_error(c, "refused: by the model or its filter");
 }
 
 /* The sentence comes first. The lines below are for who runs the program: the option that

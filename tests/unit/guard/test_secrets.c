@@ -49,8 +49,8 @@ static void test_forms(void **state) {
         "sk-Live%25252525252B42%25252525252F~Key%25252525253F9",
         "73:6b:2d:4c:69:76:65:2b:34:32:2f:7e:4b:65:79:3f:39",
         "\\x73\\x6b\\x2D\\x4c\\x69\\x76\\x65\\x2b\\x34\\x32\\x2f\\x7e\\x4b\\x65\\x79\\x3f\\x39",
-        "{0x73, 0x6b, 0x2d, 0x4c, 0x69, 0x76, 0x65, 0x2b, 0x34,\n 0x32, 0x2f, 0x7e, 0x4b, 0x65, "
-        "0x79, 0x3f, 0x39}",
+        ("{0x73, 0x6b, 0x2d, 0x4c, 0x69, 0x76, 0x65, 0x2b, 0x34,\n 0x32, 0x2f, 0x7e, 0x4b, 0x65, "
+         "0x79, 0x3f, 0x39}"),
         "https://736b2d4c6976652b.34322f7e4b65793f39.example/",
     };
     static const char *const not_found[] = {"", "sk-Live+42/~Key?", "%", "%7", "Key?9", "sk-Live"};
