@@ -52,7 +52,7 @@ twice() {
 twice "another endpoint" responses_endpoint responses openai
 same "another endpoint: Responses" "responses" "$(cut -d' ' -f2 "$tmp/seen")"
 twice "and back" chat_endpoint chat openai-responses
-same "and back: Chat Completions" "completions" "$(cut -d' ' -f2 "$tmp/seen")"
+same "a refusal by Responses leads back to Chat Completions" "completions" "$(cut -d' ' -f2 "$tmp/seen")"
 twice "an effort, Chat Completions" efforts efforts openai "reasoning: low"
 check "an effort, Chat Completions: the nearest one" grep -q 'effort=medium' "$tmp/seen"
 model=other

@@ -66,7 +66,7 @@ JSON
 chela models update --from "$tmp/lite.json"
 exits "own rows" 0
 same "a row that the user wrote stays" '{"price_out":7}' "$(row openai/gpt-6-sol)"
-check "and this is said" grep -qF "your own row stays as it is: openai/gpt-6-sol" "$err"
+check "the kept row of the user is named" grep -qF "your own row stays as it is: openai/gpt-6-sol" "$err"
 same "a row of another list stays" '{"window":5}' "$(row openai/gpt-6-luna)"
 
 # --- the service's own list, over the network

@@ -38,8 +38,8 @@ same "nothing is stored there" "false false" "$(jq -r 'select(.by == "socket" an
 
 ask plain
 same "a refused upgrade: the answer comes over HTTP" "0 Hello world. 0 2" "$status $(answer) $(lines plain socket) $(lines plain http)"
-same "it is tried once" 1 "$(lines plain upgrade)"
-same "and told once" 1 "$(jq -r 'select(.type == "warning").text' "$out" | grep -c "asked over HTTP.*426")"
+same "a refused upgrade is tried once" 1 "$(lines plain upgrade)"
+same "a refused upgrade is told once" 1 "$(jq -r 'select(.type == "warning").text' "$out" | grep -c "asked over HTTP.*426")"
 
 ask dies
 same "a connection that dies before an event: HTTP" "0 Hello world. 2" "$status $(answer) $(lines dies http)"
@@ -48,7 +48,7 @@ same "the request is not sent twice over a WebSocket" 2 "$(lines dies socket)"
 ask cut
 same "a connection that ends in the middle: asked again" "0 Hello world." "$status $(answer)"
 same "once, on a new connection" "3 2 0" "$(lines cut socket) $(lines cut upgrade) $(lines cut http)"
-same "and the tool runs once" 1 "$(jq -r 'select(.type == "tool_start").name' "$out" | grep -c ls)"
+same "the tool of a broken connection runs once" 1 "$(jq -r 'select(.type == "tool_start").name' "$out" | grep -c ls)"
 
 ask worn
 same "an old connection is replaced" "0 Hello world. 2 0" "$status $(answer) $(lines worn upgrade) $(lines worn http)"
