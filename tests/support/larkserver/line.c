@@ -235,7 +235,7 @@ static void push(int fd, const struct request *r) {
     else
         send_frame(line_fd, 9, "hi", 2);
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += cut ? 0 : 3;
+    until.tv_sec += cut ? 0 : 30;
     while (strcmp(ack_id, id) != 0)
         if (line_fd != line || pthread_cond_timedwait(&acked, &lock, &until) != 0) {
             answer(fd, 504, "{\"error\":\"no acknowledgement\"}");
