@@ -116,7 +116,7 @@ $(BUILD)/chela: $(CLI_OBJS) $(BUILD)/libchela.so
 
 $(BOX): $(BOX_OBJS) $(if $(SANITIZE),$(call objs,tests/support/sandbox/leaks.c)) $(call archive,guard) $(call archive,base)
 	$(call say,link)
-	$(Q)$(LINK) -o $@ $^
+	$(Q)$(LINK) -Wl,-z,now -o $@ $^ # it forks: each process would look names up again
 $(BUILD)/obj/src/tool/process/sandbox_probe.o: CPPFLAGS += -DCHELA_LIBEXEC='"$(LIBEXECDIR)/chela"'
 
 define MODULE_RULE

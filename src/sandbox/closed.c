@@ -11,7 +11,9 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "sandbox/mounts.h"
 #include "sandbox/options.h"
+#include "sandbox/unowned.h"
 
 #define MOST_ENTRIES 20000 /* looked at below one place */
 #define MOST_CLOSED 64     /* in one directory; beyond, the directory is closed */
@@ -24,6 +26,13 @@ static const char *const secrets[] = {
     "/etc/letsencrypt", "/etc/kubernetes",  "/etc/rancher",
     "/etc/docker",      "/etc/openvpn",     "/etc/security/opasswd",
 };
+
+/* Where the system's files of root are that others may not read. */
+static const struct place {
+    const char *path;
+    unsigned levels;
+    bool sure;
+} places[CH_CLOSED_PLACES] = {{"/etc", 64, true}, {"/usr/local/etc", 64, true}, {"/opt", 3, false}};
 
 struct closing {
     const struct ch_box *box;
@@ -143,24 +152,63 @@ static struct ch_paths real_paths(const struct ch_paths *paths) {
     return real;
 }
 
-struct ch_paths ch_closed_paths(const struct ch_box *given) {
+/* A directory that the operator opened keeps its owners, and so do those above it. */
+static int mount_unowned(int owners, const struct closing *c, const char *path) {
+    bool opened = is_decided(c, path) || holds_opened(c, path);
+
+    return owners < 0 || opened ? -1 : ch_unowned_mount(owners, path);
+}
+
+static void mount_places(struct ch_closed *out, const struct ch_box *box, bool may_mount) {
+    bool may = may_mount && geteuid() == 0 && ch_is_privileged();
+    int owners = may ? ch_unowned_open() : -1;
+
+    for (size_t i = 0; i < CH_LEN(places); i++) {
+        struct closing c = {.box = box, .out = &out->paths};
+        out->places[i].path = places[i].path;
+        out->places[i].mount = mount_unowned(owners, &c, places[i].path);
+    }
+    if (owners >= 0)
+        close(owners);
+}
+
+static void search_places(struct ch_closed *out, const struct ch_box *box) {
+    for (size_t i = 0; geteuid() == 0 && i < CH_LEN(places); i++)
+        if (out->places[i].mount < 0)
+            ch_closed_below(&out->paths, box, places[i].path, places[i].levels, places[i].sure);
+}
+
+/* False for a missing file, and where the mode closes the file in a mount without owners. */
+static bool is_open(const struct ch_closed *out, const char *path) {
+    struct stat st;
+
+    if (lstat(path, &st) < 0)
+        return false;
+    for (size_t i = 0; i < CH_LEN(out->places); i++)
+        if (out->places[i].mount >= 0 && is_above(out->places[i].path, path))
+            return st.st_mode & (S_ISDIR(st.st_mode) ? S_IXOTH | S_IROTH : S_IROTH);
+    return true;
+}
+
+static void close_secrets(struct ch_closed *out, const struct ch_box *box) {
+    for (size_t i = 0; i < CH_LEN(secrets); i++) {
+        struct closing c = {box, &out->paths, 64, MOST_ENTRIES, true};
+        if (holds_opened(&c, secrets[i]))
+            look_below(&c, AT_FDCWD, secrets[i], secrets[i], 0, true);
+        else if (is_open(out, secrets[i]))
+            close_path(&out->paths, secrets[i]);
+    }
+}
+
+struct ch_closed ch_closed_find(const struct ch_box *given, bool may_mount) {
     struct ch_box box = {.workspace = given->workspace,
                          .readable = real_paths(&given->readable),
                          .writable = real_paths(&given->writable)};
-    struct ch_paths out = {0};
+    struct ch_closed out = {.paths = {0}};
 
-    for (size_t i = 0; i < CH_LEN(secrets); i++) {
-        struct closing c = {&box, &out, 64, MOST_ENTRIES, true};
-        if (holds_opened(&c, secrets[i]))
-            look_below(&c, AT_FDCWD, secrets[i], secrets[i], 0, true);
-        else
-            close_path(&out, secrets[i]);
-    }
-    if (geteuid() == 0) {
-        ch_closed_below(&out, &box, "/etc", 64, true);
-        ch_closed_below(&out, &box, "/usr/local/etc", 64, true);
-        ch_closed_below(&out, &box, "/opt", 3, false);
-    }
+    mount_places(&out, &box, may_mount);
+    close_secrets(&out, &box);
+    search_places(&out, &box);
     ch_free(box.readable.p);
     ch_free(box.writable.p);
     return out;

@@ -28,12 +28,13 @@
 #define BASE "/tmp" /* any directory that exists on every system */
 #define OLD "/old"
 #define NEW "/new"
+#define DEV "/dev"
+#define EMPTY "/empty"
 #define TEXT "/text" /* a file, before it is moved to its place */
 
+#define MOVE_MOUNT 429
+#define MOVE_EMPTY_PATH 4 /* the source is a descriptor */
 #define MOUNT_SETATTR 442
-#define ATTR_RDONLY 1
-#define ATTR_NOSUID 2
-#define ATTR_NODEV 4
 #define CLONE3 435
 
 /* --- rights */
@@ -118,13 +119,14 @@ _Noreturn static void mounts_fail(const char *what, const char *path) {
     ch_die("unavailable", "the sandbox cannot %s %s: %s", what, path, strerror(errno));
 }
 
-static void mounts_set_attributes(const char *path, uint64_t attributes, bool recursive) {
-    struct {
-        uint64_t set, clear, propagation, userns;
-    } attr = {.set = attributes};
+int ch_mount_set(int at, const char *path, unsigned flags, const struct ch_mount_attributes *a) {
+    return syscall(MOUNT_SETATTR, at, path, flags, a, sizeof(*a)) < 0 ? -errno : 0;
+}
 
-    if (syscall(MOUNT_SETATTR, AT_FDCWD, path, recursive ? AT_RECURSIVE : 0, &attr, sizeof(attr)) <
-        0)
+static void mounts_set_attributes(const char *path, uint64_t attributes, bool recursive) {
+    struct ch_mount_attributes a = {.set = attributes};
+
+    if (ch_mount_set(AT_FDCWD, path, recursive ? AT_RECURSIVE : 0, &a) < 0)
         mounts_fail("set the attributes of", path);
 }
 
@@ -134,19 +136,31 @@ static void do_mount(const char *src, const char *dst, const char *type, unsigne
         mounts_fail("mount", dst);
 }
 
+/* Make a directory, and those above it if they are missing, which few are. */
 static void mounts_make_directory(const char *path) {
-    if (mkdir(path, 0755) < 0 && errno != EEXIST)
+    CH_BUF_AUTO above = {0};
+
+    if (mkdir(path, 0755) == 0 || errno == EEXIST)
+        return;
+    if (errno != ENOENT || strrchr(path, '/') == path)
+        mounts_fail("make", path);
+    ch_buf_add(&above, path, (size_t)(strrchr(path, '/') - path));
+    mounts_make_directory(ch_buf_str(&above));
+    if (mkdir(path, 0755) < 0)
         mounts_fail("make", path);
 }
 
 static void make_parents(const char *path) {
-    CH_BUF_AUTO buf = {0};
+    struct stat st;
 
-    for (const char *p = strchr(path + 1, '/'); p; p = strchr(p + 1, '/')) {
-        ch_buf_clear(&buf);
-        ch_buf_add(&buf, path, (size_t)(p - path));
-        mounts_make_directory(ch_buf_str(&buf));
-    }
+    char *above = ch_text("%.*s", (int)(strrchr(path, '/') - path), path);
+    if (stat(above, &st) < 0)
+        mounts_make_directory(above);
+}
+
+static void make_file(const char *path) {
+    if (mknod(path, S_IFREG | 0444, 0) < 0)
+        mounts_fail("make", path);
 }
 
 /* Create a file or directory at dst, of the same kind as src, as a mount point. */
@@ -155,17 +169,14 @@ static void make_mount_point(const char *src, const char *dst) {
 
     if (stat(src, &st) < 0)
         mounts_fail("find", src);
-    make_parents(dst);
     if (stat(dst, &there) == 0)
         return;
     if (S_ISDIR(st.st_mode)) {
         mounts_make_directory(dst);
         return;
     }
-    int fd = open(dst, O_CREAT | O_WRONLY | O_CLOEXEC, 0444);
-    if (fd < 0)
-        mounts_fail("make", dst);
-    close(fd);
+    make_parents(dst);
+    make_file(dst);
 }
 
 static void bind_mount(const char *src, const char *dst, uint64_t attributes) {
@@ -174,13 +185,27 @@ static void bind_mount(const char *src, const char *dst, uint64_t attributes) {
     mounts_set_attributes(dst, attributes, true);
 }
 
+static void place_mount(int mount, const char *dst) {
+    if (syscall(MOVE_MOUNT, mount, "", AT_FDCWD, dst, MOVE_EMPTY_PATH) < 0)
+        mounts_fail("mount", dst);
+    close(mount);
+}
+
 static void mount_tmpfs(const char *dst, const char *mode, uint64_t size) {
     const char *data = size ? ch_text("mode=%s,size=%llu", mode, (unsigned long long)size)
                             : ch_text("mode=%s", mode);
 
-    make_parents(dst);
     mounts_make_directory(dst);
     do_mount("tmpfs", dst, "tmpfs", MS_NOSUID | MS_NODEV, data);
+}
+
+/* Mount a directory of the first tmpfs: to make one more tmpfs takes the kernel longer. */
+static void mount_own(const char *dir, const char *dst) {
+    mounts_make_directory(dir);
+    if (chmod(dir, 0755) < 0)
+        mounts_fail("open", dir);
+    mounts_make_directory(dst);
+    do_mount(dir, dst, NULL, MS_BIND, NULL);
 }
 
 static void mount_dev(const char *dst, uint64_t size) {
@@ -190,12 +215,12 @@ static void mount_dev(const char *dst, uint64_t size) {
         {"/proc/self/fd/2", "stderr"}, {"pts/ptmx", "ptmx"},
     };
 
-    mount_tmpfs(dst, "755", 0);
+    mount_own(DEV, dst);
     for (size_t i = 0; i < CH_LEN(nodes); i++) {
         const char *src = ch_text(OLD "/dev/%s", nodes[i]), *to = ch_text("%s/%s", dst, nodes[i]);
-        make_mount_point(src, to);
+        make_file(to);
         do_mount(src, to, NULL, MS_BIND, NULL);
-        mounts_set_attributes(to, ATTR_NOSUID, false);
+        mounts_set_attributes(to, CH_MOUNT_NOSUID, false);
     }
     for (size_t i = 0; i < CH_LEN(links); i++)
         if (symlink(links[i][0], ch_text("%s/%s", dst, links[i][1])) < 0)
@@ -215,9 +240,14 @@ static void mount_text(const char *text, const char *dst) {
         mounts_fail("make", TEXT);
     close(fd);
     do_mount(TEXT, dst, NULL, MS_BIND, NULL);
-    mounts_set_attributes(dst, ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV, false);
+    mounts_set_attributes(dst, CH_MOUNT_RDONLY | CH_MOUNT_NOSUID | CH_MOUNT_NODEV, false);
     if (unlink(TEXT) < 0)
         mounts_fail("remove", TEXT);
+}
+
+/* In a mount without owners, no mount can be made below a directory that is closed for others. */
+static bool is_out_of_reach(const char *dst) {
+    return access(dst, F_OK) < 0 && errno == EACCES;
 }
 
 static void mounts_carry_out(const struct ch_view_step *op) {
@@ -226,10 +256,15 @@ static void mounts_carry_out(const struct ch_view_step *op) {
 
     switch (op->kind) {
     case CH_STEP_RO:
-        bind_mount(src, dst, ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV);
+        if (op->mount) {
+            make_mount_point(src, dst);
+            place_mount(op->mount, dst);
+            break;
+        }
+        bind_mount(src, dst, CH_MOUNT_RDONLY | CH_MOUNT_NOSUID | CH_MOUNT_NODEV);
         break;
     case CH_STEP_RW:
-        bind_mount(src, dst, ATTR_NOSUID | ATTR_NODEV);
+        bind_mount(src, dst, CH_MOUNT_NOSUID | CH_MOUNT_NODEV);
         break;
     case CH_STEP_SYMLINK:
         make_parents(dst);
@@ -237,7 +272,6 @@ static void mounts_carry_out(const struct ch_view_step *op) {
             mounts_fail("make", op->dst);
         break;
     case CH_STEP_DIR:
-        make_parents(dst);
         mounts_make_directory(dst);
         break;
     case CH_STEP_TMPFS:
@@ -251,18 +285,23 @@ static void mounts_carry_out(const struct ch_view_step *op) {
         mount_dev(dst, op->size);
         break;
     case CH_STEP_HIDE_FILE:
+        if (is_out_of_reach(dst))
+            break;
         do_mount(OLD "/dev/null", dst, NULL, MS_BIND, NULL);
-        mounts_set_attributes(dst, ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV, false);
+        mounts_set_attributes(dst, CH_MOUNT_RDONLY | CH_MOUNT_NOSUID | CH_MOUNT_NODEV, false);
         break;
     case CH_STEP_TEXT:
-        mount_text(op->src, dst);
+        if (!is_out_of_reach(dst))
+            mount_text(op->src, dst);
         break;
     case CH_STEP_HIDE_DIR:
-        mount_tmpfs(dst, "755", 0);
-        mounts_set_attributes(dst, ATTR_RDONLY, false);
+        if (is_out_of_reach(dst))
+            break;
+        mount_own(EMPTY, dst);
+        mounts_set_attributes(dst, CH_MOUNT_RDONLY, false);
         break;
     case CH_STEP_SEAL:
-        mounts_set_attributes(dst, ATTR_RDONLY, false);
+        mounts_set_attributes(dst, CH_MOUNT_RDONLY, false);
         break;
     }
 }
@@ -281,7 +320,7 @@ void ch_mounts_make(const struct ch_box *box, const struct ch_box_view *view) {
     mounts_make_directory(BASE OLD);
     mounts_make_directory(BASE NEW);
     pivot(BASE, BASE OLD);
-    mount_tmpfs(NEW, "755", 0);
+    mount_own(NEW, NEW);
     for (size_t i = 0; i < view->n; i++)
         mounts_carry_out(&view->steps[i]);
     if (umount2(OLD, MNT_DETACH) < 0)

@@ -186,13 +186,24 @@ static void view_resolve(struct ch_box_view *view, struct ch_paths *paths) {
     }
 }
 
+/* Close what a command of root must not read though root owns it. */
+static void view_close(struct ch_box_view *view, const struct ch_box *box) {
+    struct ch_closed closed = ch_closed_find(box, box->outer == CH_OUTER_NAMESPACES);
+
+    for (size_t i = 0; i < CH_LEN(closed.places); i++)
+        if (closed.places[i].mount >= 0) {
+            ch_view_add(view, CH_STEP_RO, closed.places[i].path, closed.places[i].path);
+            ch_view_find(view, closed.places[i].path)->mount = closed.places[i].mount;
+        }
+    for (size_t i = 0; i < closed.paths.n; i++)
+        hide(view, closed.paths.p[i]);
+    ch_free(closed.paths.p);
+}
+
 void ch_view_make(struct ch_box_view *view, struct ch_box *box) {
     for (size_t i = 0; i < CH_LEN(system_paths); i++)
         add_system(view, system_paths[i]);
-    struct ch_paths closed = ch_closed_paths(box);
-    for (size_t i = 0; i < closed.n; i++)
-        hide(view, closed.p[i]);
-    ch_free(closed.p);
+    view_close(view, box);
     if (!box->network)
         add_lookup(view);
     ch_view_add(view, CH_STEP_PROC, NULL, "/proc");
@@ -278,10 +289,10 @@ int ch_view_allow(struct ch_landlock *l, const struct ch_box *box) {
                                           "/dev/urandom", "/dev/tty"};
     int rc = 0;
 
-    struct ch_paths closed = ch_closed_paths(box);
+    struct ch_closed closed = ch_closed_find(box, false);
     for (size_t i = 0; rc == 0 && i < CH_LEN(system_paths); i++)
-        rc = allow_reading(l, &closed, system_paths[i]);
-    ch_free(closed.p);
+        rc = allow_reading(l, &closed.paths, system_paths[i]);
+    ch_free(closed.paths.p);
     for (size_t i = 0; rc == 0 && i < CH_LEN(devices); i++)
         rc = ch_landlock_allow(l, devices[i], CH_MAY_DEVICE);
     if (rc == 0 && box->tty)

@@ -25,6 +25,7 @@ struct ch_view_step {
     enum ch_step_kind kind;
     const char *src, *dst;
     uint64_t size; /* 0: half of the memory */
+    int mount;     /* RO: a mount without a place (unowned.h), for this one; 0: none */
 };
 
 struct ch_box_view {

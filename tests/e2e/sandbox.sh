@@ -141,6 +141,34 @@ fi
 check "localhost is found" grep -qx LOCAL "$out"
 check "npm repeats nothing" grep -qx 'retries 0' "$out"
 
+# --- files of root: the mode at the start of a command decides
+if [ "$(id -u)" = 0 ] && [ -d /usr/local/etc ]; then
+    place=$(mktemp -d /usr/local/etc/chela-test-XXXXXX)
+    chmod 755 "$place" && echo s3cret >"$place/file"
+    chmod 644 "$place/file"
+    call "cat '$place/file'"
+    check "a file that everybody may read" grep -q s3cret "$out"
+    chmod 600 "$place/file"
+    call "cat '$place/file'"
+    check "a file that only root may read: closed from the next start on" sh -c "! grep -q s3cret '$out'"
+    install -d -o 65534 "$tmp/foreign"
+    call "cat '$place/file'" --workspace "$tmp/foreign"
+    check "in a workspace of another user, too" sh -c "! grep -q s3cret '$out'"
+    echo "sandbox: { readable: ['$place'] }" >"$space/agent.yaml"
+    call "cat '$place/file'" --config agent.yaml
+    check "sandbox.readable opens the directory" grep -q s3cret "$out"
+    chmod 700 "$place"
+    call 'echo ran' --config agent.yaml
+    check "... which is closed itself" grep -qx ran "$out"
+    mkdir "$place/store" && echo "store: 'sqlite:$place/store/db'" >"$space/agent.yaml"
+    call 'echo ran' --config agent.yaml
+    check "what is hidden may be out of reach" grep -qx ran "$out"
+    git init -q "$place" && chmod 755 "$place"
+    call "git -C '$place' status"
+    check "git works in a repository of root outside" grep -q '^On branch' "$out"
+    rm -r "$place"
+fi
+
 # --- required: all of it or nothing
 call 'echo ran' --sandbox required --output json
 if jq -e '.content | test("ran")' "$out" >/dev/null; then

@@ -8,12 +8,14 @@
 #include <cmocka.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,6 +25,7 @@
 #include "sandbox/process_kill.h"
 #include "sandbox/protect.h"
 #include "sandbox/scratch.h"
+#include "sandbox/unowned.h"
 
 static char *dir; /* a fresh directory */
 
@@ -265,6 +268,65 @@ static bool is_closed(const struct ch_paths *closed, const char *name) {
     return false;
 }
 
+/* As a command of root: without capabilities. */
+static bool root_reads(int mount, const char *name) {
+    int status;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+        struct __user_cap_data_struct none[2] = {{0}};
+        _exit(syscall(SYS_capset, &head, none) == 0 &&
+              openat(mount, name, O_RDONLY | O_CLOEXEC) >= 0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) && WEXITSTATUS(status);
+}
+
+/* Where nobody owns a file, the mode decides, and nothing is searched. */
+static void test_unowned(void **state) {
+    int owners = geteuid() == 0 ? ch_unowned_open() : -1;
+    int mount = owners >= 0 ? ch_unowned_mount(owners, dir) : -1;
+
+    (void)state;
+    assert_int_equal(chmod(dir, 0755), 0);
+    make_file("open");
+    make_file("closed");
+    assert_int_equal(chmod(in_dir("closed"), 0600), 0);
+    if (mount >= 0) {
+        assert_true(root_reads(mount, "open"));
+        assert_false(root_reads(mount, "closed"));
+        assert_int_equal(chmod(in_dir("open"), 0640), 0);
+        assert_false(root_reads(mount, "open"));
+        assert_int_equal(close(mount), 0);
+    }
+    assert_int_equal(ch_unowned_mount(owners, in_dir("open")), -1); /* no directory */
+    struct ch_box box = {.workspace = dir};
+    struct ch_closed found = ch_closed_find(&box, owners >= 0);
+    for (size_t i = 0; i < CH_LEN(found.places); i++)
+        for (size_t k = 0; found.places[i].mount >= 0 && k < found.paths.n; k++) {
+            struct stat st;
+            size_t n = strlen(found.places[i].path);
+            assert_int_equal(lstat(found.paths.p[k], &st), 0);
+            if (strncmp(found.paths.p[k], found.places[i].path, n) == 0)
+                assert_true(st.st_mode & (S_IROTH | S_IXOTH)); /* only what the mode leaves open */
+        }
+    for (size_t i = 0; i < CH_LEN(found.places); i++)
+        if (found.places[i].mount >= 0)
+            assert_int_equal(close(found.places[i].mount), 0);
+    ch_free(found.paths.p);
+    const char *etc = "/etc/ssl";
+    box.readable = (struct ch_paths){.p = &etc, .n = 1};
+    found = ch_closed_find(&box, true); /* what the operator opened keeps its owners */
+    assert_int_equal(found.places[0].mount, access(etc, F_OK) == 0 ? -1 : found.places[0].mount);
+    for (size_t i = 0; i < CH_LEN(found.places); i++)
+        if (found.places[i].mount >= 0)
+            assert_int_equal(close(found.places[i].mount), 0);
+    ch_free(found.paths.p);
+    if (owners >= 0)
+        close(owners);
+}
+
 /* What only its owner, or its group, may read, unless the operator opened it. */
 static void test_closed(void **state) {
     static const struct {
@@ -398,6 +460,7 @@ int main(void) {
         T(test_view),
         T(test_view_of_links),
         T(test_closed),
+        T(test_unowned),
         T(test_scratch),
         T(test_hunt),
     };
