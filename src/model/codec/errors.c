@@ -182,6 +182,8 @@ static const char *const reasoning_texts[] = {
     "encrypted content*could not be", /* OpenAI: ..verified, ..decrypted or parsed */
     "encrypted content*did not match",
     "invalid_encrypted_content",
+    "of type 'reasoning' was provided without its required following item",
+    "was provided without its required 'reasoning' item",
     "corrupted thought signature", /* Gemini */
     "thought signature is not valid",
     "thought_signature is not valid",

@@ -512,6 +512,9 @@ static void test_reasoning(void **state) {
         {"thinking or redacted_thinking blocks in the latest assistant message cannot be modified",
          true},
         {"The encrypted content gAAA could not be verified.", true},
+        {"Item 'rs_1' of type 'reasoning' was provided without its required following item.", true},
+        {"Item 'fc_1' of type 'function_call' was provided without its required 'reasoning' item: "
+         "'rs_1'.", true},
         {"Thought signature is not valid", true},
         {"\"thinking.type.disabled\" is not supported for this model.", false},
         {"adaptive thinking is not supported on this model", false},
