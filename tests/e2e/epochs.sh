@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Epochs: a service binds the reasoning of a reply to what it followed (boundserver.py). Whatever
+# Epochs: a service binds the reasoning of a reply to what it followed (tests/support/strict). Whatever
 # changes in a conversation, the service refuses no request, and within an epoch the tools and the
 # system prompt of all requests are the same bytes.
 cd "$(dirname "$0")/../.." || exit 2
@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.." || exit 2
 . tests/support/e2e.sh
 command -v python3 >/dev/null || { skip "epochs" "python3 is not installed"; tap_done; exit; }
 
-python3 tests/support/boundserver.py "$tmp/seen" >"$tmp/port" &
+python3 -B tests/support/strict/server.py "$tmp/seen" >"$tmp/port" &
 server_pid=$!
 trap 'kill $server_pid 2>/dev/null; wait $server_pid 2>/dev/null; rm -rf "$tmp"' EXIT
 for _ in {1..200}; do [ -s "$tmp/port" ] && break; sleep 0.05; done

@@ -6,13 +6,22 @@
 #include "model/catalog/learnt.h"
 #include "model/provider/target.h"
 
-/* Begins an epoch. unbound: messages from the start whose reasoning is not sent again. */
-static void epoch_begin(chela_run *run, const char *reason, size_t unbound) {
+static void epoch_begin(chela_run *run, const char *reason) {
     struct ch_epoch *e = &run->session->epoch;
     e->n++;
-    e->unbound = CH_MAX(e->unbound, unbound);
     e->news = e->n > 1 ? reason : NULL; /* the first one is no change */
     ch_run_journal_epoch(run, reason);
+}
+
+/* The model binds reasoning to system prompt, tools and earlier messages. */
+static bool binds(const chela_run *run) {
+    return run->target && run->target->facts.flags & CH_M_BINDS;
+}
+
+/* Messages from the start whose reasoning the next request leaves out. */
+static size_t left_behind(const chela_run *run) {
+    const struct ch_epoch *e = &run->session->epoch;
+    return binds(run) ? CH_MAX(e->unbound, e->stale) : e->unbound;
 }
 
 static uint64_t hash_of_tools(const struct ch_model_request *req) {
@@ -45,44 +54,54 @@ static const char *difference(const struct ch_epoch_prefix *a, const struct ch_e
                                     : NULL;
 }
 
-/* Messages whose reasoning a change of the prefix leaves behind. */
-static size_t bound_messages(const chela_run *run) {
-    const struct ch_target *t = run->target;
-    bool binds = t && t->facts.flags & CH_M_BINDS;
-    return binds ? run->session->transcript.n : 0;
+/* A model that binds reasoning is asked. Meanwhile another model may have been asked with another
+ * prompt, so what counts is the last request to one that binds. True: that began differently. */
+static bool epoch_rebind(chela_run *run, const struct ch_epoch_prefix *now) {
+    struct ch_epoch *e = &run->session->epoch;
+    if (!binds(run) || (e->bound.system == now->system && e->bound.tools == now->tools))
+        return false;
+    if (e->bound.service)
+        e->stale = run->session->transcript.n;
+    e->bound = *now;
+    return true;
 }
 
 void ch_epoch_settle(chela_run *run, struct ch_model_request *req) {
     struct ch_epoch *e = &run->session->epoch;
     e->unbound = CH_MIN(e->unbound, req->nmessages);
+    e->stale = CH_MIN(e->stale, req->nmessages);
     if (e->revision != req->revision || e->target != run->target) {
         struct ch_epoch_prefix now = prefix_of(req);
         const char *reason = e->n ? difference(&e->prefix, &now) : "start";
-        bool same_service = e->prefix.service == now.service;
+        bool rebound = epoch_rebind(run, &now);
         e->prefix = now;
         e->revision = req->revision;
         e->target = run->target;
-        if (reason)
-            epoch_begin(run, reason, e->n && same_service ? bound_messages(run) : 0);
+        if (reason || rebound)
+            epoch_begin(run, reason ? reason : "model");
     }
-    req->unbound = e->unbound;
+    req->unbound = left_behind(run);
 }
 
 void ch_epoch_rewritten(chela_run *run, const char *reason) {
-    run->session->epoch.unbound = 0; /* counts the messages of another history */
-    epoch_begin(run, reason, bound_messages(run));
+    struct ch_epoch *e = &run->session->epoch;
+    size_t n = run->session->transcript.n;
+    e->unbound = e->unbound ? n : 0; /* counted the messages of another history */
+    e->stale = n;
+    epoch_begin(run, reason);
 }
 
 bool ch_epoch_refused(chela_run *run) {
     const struct ch_transcript *t = &run->session->transcript;
     size_t held = 0;
-    for (size_t i = run->session->epoch.unbound; i < t->n; i++)
+    for (size_t i = left_behind(run); i < t->n; i++)
         for (uint32_t k = 0; k < t->msgs[i]->nblocks; k++)
             held += t->msgs[i]->blocks[k].type == CH_BLOCK_REASONING ||
                     (t->msgs[i]->kind == CH_MSG_ASSISTANT && t->msgs[i]->blocks[k].extra.n);
     if (!held)
         return false;
-    epoch_begin(run, "refused_block", t->n);
+    run->session->epoch.unbound = t->n;
+    epoch_begin(run, "refused_block");
     return true;
 }
 

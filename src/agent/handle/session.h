@@ -63,7 +63,9 @@ struct ch_epoch_prefix {
 struct ch_epoch {
     unsigned n;     /* from 1 */
     size_t unbound; /* messages from the start whose reasoning is not sent again */
+    size_t stale;   /* the same, to models that bind reasoning to what precedes it */
     struct ch_epoch_prefix prefix;
+    struct ch_epoch_prefix bound; /* of the last request to such a model; zeros: none was made */
     const char *news;  /* static: the event that is to be emitted has this reason; NULL: none */
     uint64_t revision; /* of the last request; the hashes are made again for another */
     const struct ch_target *target; /* of the last request */

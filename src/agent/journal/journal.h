@@ -76,9 +76,11 @@
  *               model declined
  *
  *   EPOCH       The conversation begins an epoch (context/epoch.h). {"run","turn","n","reason",
- *               "unbound","service","system","tools"}. unbound: messages from the start whose
- *               reasoning is not sent again; the last three: hashes of what requests begin
- *               with, hex. A rewritten transcript is followed by such a record
+ *               "unbound","stale","service","system","tools","bound"}. unbound: messages from
+ *               the start whose reasoning is not sent again; stale: the same, to models that
+ *               bind it; the next three: hashes of what requests begin with, hex; bound: these
+ *               of the last request to a model that binds reasoning. A rewritten transcript is
+ *               followed by such a record
  *
  *   JOB         The service makes the reply of a request in the background. {"run","turn","id",
  *               "model"}. A recovery asks for the reply instead of sending the request again,

@@ -599,11 +599,20 @@ static uint64_t hash_in(const struct ch_json *v, const char *name) {
     return hash;
 }
 
+static struct ch_epoch_prefix prefix_in(const struct ch_json *v) {
+    return (struct ch_epoch_prefix){hash_in(v, "service"), hash_in(v, "system"),
+                                    hash_in(v, "tools")};
+}
+
+/* Records of earlier versions have no "bound". */
 static int fold_epoch(struct reading *r) {
+    const struct ch_json *bound = ch_json_get(r->v, "bound");
     r->past->epoch = (struct ch_epoch){
         .n = (unsigned)amount(r->v, "n"),
         .unbound = (size_t)amount(r->v, "unbound"),
-        .prefix = {hash_in(r->v, "service"), hash_in(r->v, "system"), hash_in(r->v, "tools")},
+        .stale = (size_t)amount(r->v, "stale"),
+        .prefix = prefix_in(r->v),
+        .bound = prefix_in(bound ? bound : r->v),
     };
     return 0;
 }

@@ -789,6 +789,12 @@ static void write_hash(struct ch_jw *w, const char *name, uint64_t hash) {
     ch_jw_kcstr(w, name, hex);
 }
 
+static void write_prefix(struct ch_jw *w, const struct ch_epoch_prefix *p) {
+    write_hash(w, "service", p->service);
+    write_hash(w, "system", p->system);
+    write_hash(w, "tools", p->tools);
+}
+
 void ch_run_journal_epoch(chela_run *run, const char *reason) {
     struct ch_run_journal *k = ch_run_journal_of(run);
     const struct ch_epoch *e = &run->session->epoch;
@@ -799,9 +805,11 @@ void ch_run_journal_epoch(chela_run *run, const char *reason) {
     ch_jw_kint(&w, "n", e->n);
     ch_jw_kcstr(&w, "reason", reason);
     ch_jw_kint(&w, "unbound", (int64_t)e->unbound);
-    write_hash(&w, "service", e->prefix.service);
-    write_hash(&w, "system", e->prefix.system);
-    write_hash(&w, "tools", e->prefix.tools);
+    ch_jw_kint(&w, "stale", (int64_t)e->stale);
+    write_prefix(&w, &e->prefix);
+    ch_jw_kbegin(&w, "bound", '{');
+    write_prefix(&w, &e->bound);
+    ch_jw_end(&w, '}');
     run_journal_append(run->session, &w, CH_REC_EPOCH, CH_SYNC_LATER);
 }
 
