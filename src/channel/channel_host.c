@@ -180,8 +180,10 @@ static void socket_on_gone(struct ch_ws *ws, const struct chela_error *err, void
 static int host_socket_open(const char *url, const struct chela_channel_socket_events *events,
                             void *tag, struct chela_channel_socket **out, struct chela_error *err,
                             void *user) {
-    static const struct ch_ws_events ws_events = {socket_on_open, socket_on_message, socket_on_gone,
-                                                  socket_on_alive};
+    static const struct ch_ws_events ws_events = {.open = socket_on_open,
+                                                  .message = socket_on_message,
+                                                  .gone = socket_on_gone,
+                                                  .alive = socket_on_alive};
     struct ch_channel *c = user;
     if (!ch_channel_is_safe_url(url))
         return ch_fail(err, CHELA_EINVAL, "the address of the connection is not encrypted");

@@ -28,6 +28,8 @@ struct ch_ws {
     struct ch_buf head; /* head of the response */
     struct ch_buf queue;
     struct ch_ws_reader reader;
+    unsigned char masks[64]; /* random; the last nmasks bytes are not used yet */
+    unsigned nmasks;
     bool reading, closed;
     unsigned code; /* for ch_ws_close_code */
 };
@@ -73,33 +75,38 @@ static void ws_flush(struct ch_ws *w) {
     ch_conn_send(w->conn, &out, NULL, 0);
 }
 
-int ch_ws_send(struct ch_ws *w, enum ch_ws_kind kind, struct ch_sv data) {
-    unsigned char mask[4];
+int ch_ws_send_parts(struct ch_ws *w, enum ch_ws_kind kind, const struct ch_sv *parts, size_t n) {
     if (w->state != OPEN)
         return CHELA_ESTATE;
-    if (!draw(mask, sizeof(mask)))
+    if (!w->nmasks && !draw(w->masks, sizeof(w->masks)))
         return CHELA_EIO;
-    ch_ws_add_frame(&w->queue, kind, data, mask);
+    w->nmasks = (w->nmasks ? w->nmasks : sizeof(w->masks)) - 4;
+    ch_ws_add_parts(&w->queue, kind, parts, n, w->masks + w->nmasks);
     if (w->queue.overflow)
         return CHELA_ELIMIT;
     ws_flush(w);
     return 0;
 }
 
+int ch_ws_send(struct ch_ws *w, enum ch_ws_kind kind, struct ch_sv data) {
+    return ch_ws_send_parts(w, kind, &data, 1);
+}
+
 /* --- receiving */
 
-static void say_goodbye(struct ch_ws *w, struct ch_sv payload, struct chela_error *err) {
+static void say_goodbye(struct ch_ws *w, struct ch_sv payload) {
+    struct chela_error err = {0};
     unsigned code = payload.n < 2
                         ? CH_WS_UNSAID
                         : (unsigned)(unsigned char)payload.p[0] << 8 | (unsigned char)payload.p[1];
     w->code = code;
     ch_ws_send(w, CH_WS_CLOSE, ch_sv(payload.p, payload.n < 2 ? 0 : 2));
-    ch_fail(err, CHELA_ENET, "%s closed the WebSocket (%u)", w->conn->label, code);
+    ch_fail(&err, CHELA_ENET, "%s closed the WebSocket (%u)", w->conn->label, code);
+    ws_end(w, &err);
 }
 
 static bool ws_on_frame(enum ch_ws_kind kind, struct ch_sv payload, void *user) {
     struct ch_ws *w = user;
-    struct chela_error err = {0};
     if (w->events->alive)
         w->events->alive(w, w->user);
     if (w->closed || w->state != OPEN)
@@ -109,8 +116,7 @@ static bool ws_on_frame(enum ch_ws_kind kind, struct ch_sv payload, void *user) 
     } else if (kind == CH_WS_PING) {
         ch_ws_send(w, CH_WS_PONG, payload);
     } else if (kind == CH_WS_CLOSE) {
-        say_goodbye(w, payload, &err);
-        ws_end(w, &err);
+        say_goodbye(w, payload);
     }
     return !w->closed && w->state == OPEN;
 }
@@ -151,6 +157,8 @@ static void ws_on_bytes(struct ch_conn *c, char *p, size_t n, void *user) {
         rc = ws_on_answer(w, &bytes, &err);
     if (rc == 0 && !w->closed && w->state == OPEN)
         rc = ch_ws_feed(&w->reader, bytes, &err);
+    if (rc == 0 && !w->closed && w->state == OPEN && w->events->drained)
+        w->events->drained(w, w->user);
     w->reading = false;
     if (w->closed)
         free_ws(w);

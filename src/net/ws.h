@@ -22,6 +22,8 @@ struct ch_ws_events {
     void (*gone)(struct ch_ws *w, const struct chela_error *err, void *user);
     /* Optional. A frame of any kind arrived: a pong, too. Called before `message`. */
     void (*alive)(struct ch_ws *w, void *user);
+    /* Optional. All messages that had arrived were handed on. */
+    void (*drained)(struct ch_ws *w, void *user);
 };
 
 struct ch_ws_opts {
@@ -39,6 +41,8 @@ int ch_ws_open(struct ch_http *h, const struct ch_ws_opts *opts, const struct ch
 
 /* CHELA_ESTATE: not open. CHELA_ELIMIT: the send queue is full. */
 int ch_ws_send(struct ch_ws *w, enum ch_ws_kind kind, struct ch_sv data);
+/* The same for a message in n parts. */
+int ch_ws_send_parts(struct ch_ws *w, enum ch_ws_kind kind, const struct ch_sv *parts, size_t n);
 
 /* Close the connection. No event after this; NULL is a no-op. */
 void ch_ws_close(struct ch_ws *w);

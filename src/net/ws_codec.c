@@ -90,24 +90,49 @@ int ch_ws_accepted(struct ch_sv head, const char *key, struct chela_error *err) 
 
 /* --- writing frames */
 
+/* from: position of the first byte in the mask. */
+static void apply_mask(char *p, size_t n, const unsigned char mask[4], unsigned from) {
+    unsigned char turned[8];
+    uint64_t wide, word;
+    size_t i = 0;
+    for (unsigned k = 0; k < sizeof(turned); k++)
+        turned[k] = mask[(from + k) % 4];
+    memcpy(&wide, turned, sizeof(wide));
+    for (; i + sizeof(word) <= n; i += sizeof(word)) {
+        memcpy(&word, p + i, sizeof(word));
+        word ^= wide;
+        memcpy(p + i, &word, sizeof(word));
+    }
+    for (; i < n; i++)
+        p[i] = (char)((unsigned char)p[i] ^ turned[i % 4]);
+}
+
+void ch_ws_add_parts(struct ch_buf *out, enum ch_ws_kind kind, const struct ch_sv *parts, size_t n,
+                     const unsigned char mask[4]) {
+    size_t all = 0;
+    for (size_t i = 0; i < n; i++)
+        all += parts[i].n;
+    unsigned wide = all < 126 ? 0 : all <= UINT16_MAX ? 2 : 8;
+    ch_buf_addc(out, (char)(0x80 | kind));
+    ch_buf_addc(out, (char)((mask ? 0x80 : 0) | (wide == 0 ? all : wide == 2 ? 126 : 127)));
+    for (unsigned i = wide; i > 0; i--)
+        ch_buf_addc(out, (char)((uint64_t)all >> (8 * (i - 1))));
+    if (mask)
+        ch_buf_add(out, mask, 4);
+    char *at = ch_buf_reserve(out, all);
+    if (!at)
+        return;
+    for (size_t i = 0, done = 0; i < n; done += parts[i++].n)
+        if (parts[i].n)
+            memcpy(at + done, parts[i].p, parts[i].n);
+    if (mask)
+        apply_mask(at, all, mask, 0);
+    ch_buf_commit(out, all);
+}
+
 void ch_ws_add_frame(struct ch_buf *out, enum ch_ws_kind kind, struct ch_sv payload,
                      const unsigned char mask[4]) {
-    unsigned wide = payload.n < 126 ? 0 : payload.n <= UINT16_MAX ? 2 : 8;
-    ch_buf_addc(out, (char)(0x80 | kind));
-    ch_buf_addc(out,
-                (char)((mask ? 0x80 : 0) | (wide == 0 ? payload.n : wide == 2 ? 126 : 127)));
-    for (unsigned i = wide; i > 0; i--)
-        ch_buf_addc(out, (char)((uint64_t)payload.n >> (8 * (i - 1))));
-    if (!mask) {
-        ch_buf_add_sv(out, payload);
-        return;
-    }
-    ch_buf_add(out, mask, 4);
-    char *at = ch_buf_reserve(out, payload.n);
-    for (size_t i = 0; at && i < payload.n; i++)
-        at[i] = (char)((unsigned char)payload.p[i] ^ mask[i % 4]);
-    if (at)
-        ch_buf_commit(out, payload.n);
+    ch_ws_add_parts(out, kind, &payload, 1, mask);
 }
 
 /* --- reading frames */
@@ -217,13 +242,20 @@ static int end_control(struct ch_ws_reader *r, enum ch_ws_kind kind, struct chel
     return 0;
 }
 
-static int end_message(struct ch_ws_reader *r, struct chela_error *err) {
+static int hand_over(struct ch_ws_reader *r, struct ch_sv message, struct chela_error *err) {
     enum ch_ws_kind kind = r->kind;
-    if (kind == CH_WS_TEXT && !ch_utf8_valid(ch_buf_sv(&r->message)))
+    if (kind == CH_WS_TEXT && !ch_utf8_valid(message))
         return not_text(r, err);
     r->kind = 0;
     r->fragments = 0;
-    r->stopped = !r->fn(kind, ch_buf_sv(&r->message), r->user);
+    r->stopped = !r->fn(kind, message, r->user);
+    return 0;
+}
+
+static int end_message(struct ch_ws_reader *r, struct chela_error *err) {
+    int rc = hand_over(r, ch_buf_sv(&r->message), err);
+    if (rc < 0)
+        return rc;
     if (r->message.cap > ROOM_KEPT)
         ch_buf_release(&r->message);
     ch_buf_clear(&r->message);
@@ -254,9 +286,7 @@ static int begin_payload(struct ch_ws_reader *r, struct chela_error *err) {
 }
 
 static void ws_codec_unmask(struct ch_ws_reader *r, char *p, size_t n) {
-    const unsigned char *mask = r->head + bare_size(r);
-    for (size_t i = 0; i < n; i++)
-        p[i] = (char)((unsigned char)p[i] ^ mask[(r->mask_at + i) % 4]);
+    apply_mask(p, n, r->head + bare_size(r), r->mask_at);
     r->mask_at = (r->mask_at + n) % 4;
 }
 
@@ -270,11 +300,29 @@ static size_t take_payload(struct ch_ws_reader *r, struct ch_sv bytes) {
     return n;
 }
 
+/* True: the rest of the bytes begins with a whole message, which needs no copy. */
+static bool is_at_hand(const struct ch_ws_reader *r, struct ch_sv bytes) {
+    return r->in_payload && !r->of_client && !r->message.n && r->left <= bytes.n &&
+           r->head[0] & 0x80 && !ws_codec_is_control(r->head[0] & 15);
+}
+
+static size_t take_message(struct ch_ws_reader *r, struct ch_sv bytes, struct chela_error *err,
+                           int *rc) {
+    size_t n = (size_t)r->left;
+    r->nhead = 0;
+    r->in_payload = false;
+    r->left = 0;
+    *rc = hand_over(r, ch_sv(bytes.p, n), err);
+    return n;
+}
+
 int ch_ws_feed(struct ch_ws_reader *r, struct ch_sv bytes, struct chela_error *err) {
     int rc = 0;
     while (rc == 0 && bytes.n && !r->stopped) {
         size_t n = 1;
-        if (r->in_payload) {
+        if (is_at_hand(r, bytes)) {
+            n = take_message(r, bytes, err, &rc);
+        } else if (r->in_payload) {
             n = take_payload(r, bytes);
             rc = r->left ? 0 : end_frame(r, err);
         } else {

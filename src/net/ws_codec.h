@@ -67,6 +67,9 @@ void ch_ws_add_accept(struct ch_buf *out, struct ch_sv key);
  * server. */
 void ch_ws_add_frame(struct ch_buf *out, enum ch_ws_kind kind, struct ch_sv payload,
                      const unsigned char mask[4]);
+/* The same for a message in n parts. */
+void ch_ws_add_parts(struct ch_buf *out, enum ch_ws_kind kind, const struct ch_sv *parts, size_t n,
+                     const unsigned char mask[4]);
 
 /* payload is borrowed until fn returns. Return false to stop: following data is
  * not read. */

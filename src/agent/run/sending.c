@@ -141,11 +141,13 @@ struct ch_transport *ch_sending_transport(chela_run *run, struct ch_sending *s) 
     s->via = t->transport;
     if (!t->websocket || t->transport != ch_http_transport(network) || now < t->http_until)
         return s->via;
-    if (s->socket_of != t)
+    if (s->socket_of != t || s->socket_key != t->ep.api_key)
         ch_sending_hang_up(s);
     if (!s->socket)
         s->socket = ch_socket_new(network);
     s->socket_of = t;
+    s->socket_key = t->ep.api_key;
+    ch_socket_history(s->socket, run->session->encoder.epoch);
     return s->via = ch_socket_transport(s->socket);
 }
 

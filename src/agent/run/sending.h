@@ -26,6 +26,7 @@ struct ch_sending {
     uint64_t deletes_seq;      /* once this record is committed */
     struct ch_socket *socket;  /* owned: the run's connection to socket_of; NULL: none */
     const struct ch_target *socket_of;
+    const char *socket_key;    /* the key that opened it, of socket_of */
     bool stored;  /* the job is in the journal */
     bool expired; /* a job of this run had expired */
 };

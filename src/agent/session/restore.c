@@ -30,7 +30,6 @@ static void take_over(chela_session *s, struct ch_journal_replay *past) {
     ch_free(s->answers_to);
     s->answers_to = ch_strdup(past->answer_to);
     ch_encoder_release(&s->encoder);
-    s->encoder = (struct ch_encoder){0};
     s->revision = 0;
     s->epoch = past->epoch;
     s->journal->past = past;

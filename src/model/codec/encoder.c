@@ -73,7 +73,7 @@ void ch_encoder_release(struct ch_encoder *e) {
     ch_buf_release(&e->head);
     ch_buf_release(&e->messages);
     ch_buf_release(&e->tail);
-    *e = (struct ch_encoder){0};
+    *e = (struct ch_encoder){.epoch = e->epoch};
 }
 
 /* The next block of a type at or after *at, or NULL. */

@@ -3,7 +3,7 @@
 #define CH_MODEL_ENCODER_H
 #include "model/codec/codec.h"
 
-void ch_encoder_release(struct ch_encoder *e);
+void ch_encoder_release(struct ch_encoder *e); /* what is left is an empty encoder */
 
 /* The history was rewritten (compaction): encode everything again. */
 void ch_encoder_clear(struct ch_encoder *e);

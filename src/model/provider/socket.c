@@ -14,10 +14,14 @@
 #include "base/mem.h"
 #include "json/json.h"
 #include "json/pull.h"
+#include "json/writer.h"
+#include "model/vendor/responses/responses_held.h"
 #include "net/http_route.h"
 #include "net/ws.h"
 
 #define MOST_DEATHS 2 /* connections in a row that ended without an event: no more are opened */
+#define ROOM_KEPT ((size_t)16 * CH_KB) /* for events, between requests */
+#define MOST_REFUSALS 2 /* continuations in a row that were refused: no more are sent */
 
 struct ch_socket {
     struct ch_transport transport;
@@ -27,7 +31,10 @@ struct ch_socket {
     bool open;
     char *url;                 /* owned: of the connection */
     struct ch_http_call *call; /* the open one; NULL: none */
-    unsigned deaths, stray;
+    uint64_t history; /* of the next request */
+    struct ch_responses_held held;
+    struct ch_buf events; /* a part of the reply, which is handed on when all messages are read */
+    unsigned deaths, refusals, stray;
     struct chela_error failure; /* why requests go over HTTP; empty message: they do not */
 };
 
@@ -40,9 +47,9 @@ struct ch_http_call {
     struct ch_timer timer;
     struct ch_task task;
     bool begun, again; /* again: sent on a second connection */
+    bool continues;    /* a part of the request was sent, and nothing of the reply has come */
     bool *freed;       /* set when the call is freed inside a callback; NULL: nobody asks */
     uint64_t received;
-    struct ch_buf event;
     struct ch_buf scratch;
 };
 
@@ -53,7 +60,6 @@ static void socket_call_free(struct ch_http_call *c) {
         c->socket->call = NULL;
     if (c->freed)
         *c->freed = true;
-    ch_buf_release(&c->event);
     ch_buf_release(&c->scratch);
     ch_free(c);
 }
@@ -67,6 +73,8 @@ static void socket_finish(struct ch_http_call *c, const struct chela_error *err)
 
 static void hang_up(struct ch_socket *s) {
     s->open = false;
+    ch_buf_clear(&s->events);
+    ch_responses_held_clear(&s->held);
     ch_ws_close(CH_TAKE(s->ws));
 }
 
@@ -103,8 +111,16 @@ static void socket_on_task(struct ch_task *t) {
 /* --- events */
 
 static struct ch_sv type_of(struct ch_sv event, struct ch_buf *scratch) {
+    static const struct ch_sv first = CH_SV("{\"type\":\"");
     struct ch_pull p;
     struct ch_sv key, type = {0};
+    if (ch_sv_starts(event, first.p)) { /* as the services write it */
+        struct ch_sv rest = ch_sv(event.p + first.n, event.n - first.n);
+        type = ch_sv_split(&rest, '"');
+        if (rest.p && !memchr(type.p, '\\', type.n))
+            return type;
+        type = (struct ch_sv){0};
+    }
     ch_pull_init(&p, event, scratch);
     if (ch_pull_enter(&p, '{'))
         while (!type.n && ch_pull_key(&p, &key)) {
@@ -116,13 +132,31 @@ static struct ch_sv type_of(struct ch_sv event, struct ch_buf *scratch) {
     return type;
 }
 
-static bool is_last(struct ch_sv type) {
-    static const char *const types[] = {"response.completed", "response.incomplete",
-                                        "response.failed", "response.cancelled", "error"};
-    for (size_t i = 0; i < CH_LEN(types); i++)
-        if (ch_sv_is(type, types[i]))
-            return true;
-    return false;
+/* What an event means for the transport. */
+enum course {
+    COURSE_OPENING, /* before the first item of a reply */
+    COURSE_ITEM,
+    COURSE_LAST,
+};
+
+static enum course course_of(struct ch_sv type) {
+    static const struct {
+        struct ch_sv type;
+        enum course course;
+    } states[] = {
+        {CH_SV("response.created"), COURSE_OPENING},
+        {CH_SV("response.in_progress"), COURSE_OPENING},
+        {CH_SV("response.queued"), COURSE_OPENING},
+        {CH_SV("response.completed"), COURSE_LAST},
+        {CH_SV("response.incomplete"), COURSE_LAST},
+        {CH_SV("response.failed"), COURSE_LAST},
+        {CH_SV("response.cancelled"), COURSE_LAST},
+        {CH_SV("error"), COURSE_LAST},
+    };
+    for (size_t i = 0; i < CH_LEN(states); i++)
+        if (ch_sv_eq(type, states[i].type))
+            return states[i].course;
+    return COURSE_ITEM;
 }
 
 /* An error instead of a reply is the response that HTTP would have. False: the call is gone. */
@@ -177,27 +211,27 @@ static void expect_event(struct ch_http_call *c) {
     ch_timer_start(c->socket->loop, &c->timer, ms, socket_on_late);
 }
 
-static void fail_call(struct ch_http_call *c, int code, const char *why) {
-    struct chela_error err = {0};
-    ch_fail(&err, code, "%s", why);
-    hang_up(c->socket);
-    socket_finish(c, &err);
+/* Adds an event in the form of a stream. A line feed in JSON is white space. */
+static void add_event(struct ch_buf *out, struct ch_sv event) {
+    CH_BUF_LIT(out, "data: ");
+    size_t at = out->n;
+    ch_buf_add_sv(out, event);
+    char *end = out->p + out->n;
+    for (char *p = out->p + at; (p = memchr(p, '\n', (size_t)(end - p)));)
+        *p = ' ';
+    for (char *p = out->p + at; (p = memchr(p, '\r', (size_t)(end - p)));)
+        *p = ' ';
+    CH_BUF_LIT(out, "\n\n");
 }
 
-/* Hands an event on in the form of a stream. A line feed in JSON is white space. False: the call is
- * gone. */
-static bool hand_on(struct ch_http_call *c, struct ch_sv event) {
-    CH_BUF_LIT(&c->event, "data: ");
-    size_t at = c->event.n;
-    ch_buf_add_sv(&c->event, event);
-    for (char *p = c->event.p + at; (p = memchr(p, '\n', (size_t)(c->event.p + c->event.n - p)));)
-        *p = ' ';
-    for (char *p = c->event.p + at; (p = memchr(p, '\r', (size_t)(c->event.p + c->event.n - p)));)
-        *p = ' ';
-    CH_BUF_LIT(&c->event, "\n\n");
-    struct ch_buf whole = c->event;
-    c->event = (struct ch_buf){0};
+/* Hands the events on. False: the call is gone, and perhaps the socket. */
+static bool hand_on(struct ch_http_call *c) {
+    struct ch_socket *s = c->socket;
+    struct ch_buf whole = s->events;
     bool freed = false;
+    if (!whole.n)
+        return true;
+    s->events = (struct ch_buf){0};
     c->freed = &freed;
     c->handler->on_data(ch_buf_sv(&whole), c->user);
     if (freed) {
@@ -205,9 +239,21 @@ static bool hand_on(struct ch_http_call *c, struct ch_sv event) {
         return false;
     }
     c->freed = NULL;
+    if (whole.cap > ROOM_KEPT)
+        ch_buf_release(&whole);
     ch_buf_clear(&whole); /* its memory serves again */
-    c->event = whole;
+    s->events = whole;
     return true;
+}
+
+static void fail_call(struct ch_http_call *c, int code, const char *why) {
+    struct chela_error err = {0};
+    struct ch_socket *s = c->socket;
+    bool there = hand_on(c);
+    ch_fail(&err, code, "%s", why);
+    hang_up(s);
+    if (there)
+        socket_finish(c, &err);
 }
 
 static void on_stray(struct ch_socket *s) {
@@ -223,6 +269,7 @@ static bool is_worn(struct ch_sv type, struct ch_sv event) {
 
 static int socket_connect(struct ch_socket *s, const struct ch_http_request *req,
                           struct chela_error *err);
+static void socket_send(struct ch_socket *s);
 
 static void renew(struct ch_http_call *c) {
     struct chela_error err = {0};
@@ -230,6 +277,36 @@ static void renew(struct ch_http_call *c) {
     if (c->again || socket_connect(c->socket, &c->req, &err) < 0)
         ch_task_defer(c->socket->loop, &c->task);
     c->again = true;
+}
+
+/* The service does not hold what the request continues, or takes no continuations. A refused
+ * request costs nothing. */
+static bool is_refusal(struct ch_sv type, struct ch_sv event) {
+    static const struct ch_sv code = CH_SV("\"previous_response_not_found\"");
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v = NULL;
+    bool failed = ch_sv_is(type, "error") || ch_sv_is(type, "response.failed");
+    if (!failed || memmem(event.p, event.n, code.p, code.n))
+        return failed;
+    ch_json_parse(&arena, event, CH_JSON_REPLACE, &v, NULL, NULL);
+    int64_t status = ch_json_int(ch_json_get(v, "status"), 0);
+    return status == 400 || status == 404 || status == 409 || status == 422;
+}
+
+/* True: the whole request is sent instead of the part that was refused. */
+static bool mind_continuation(struct ch_http_call *c, struct ch_sv type, struct ch_sv event) {
+    struct ch_socket *s = c->socket;
+    if (!c->continues || course_of(type) == COURSE_OPENING)
+        return false;
+    c->continues = false;
+    bool refused = is_refusal(type, event);
+    s->refusals = refused ? s->refusals + 1 : 0;
+    if (!refused)
+        return false;
+    ch_responses_held_clear(&s->held);
+    ch_buf_clear(&s->events);
+    socket_send(s);
+    return true;
 }
 
 static void socket_on_message(struct ch_ws *w, enum ch_ws_kind kind, struct ch_sv data,
@@ -252,47 +329,63 @@ static void socket_on_message(struct ch_ws *w, enum ch_ws_kind kind, struct ch_s
         return;
     }
     struct ch_sv type = type_of(data, &c->scratch);
-    bool last = is_last(type);
+    if (c->begun && !c->continues && ch_sv_ends(type, ".delta")) { /* most events */
+        add_event(&s->events, data);
+        return;
+    }
     if (!c->begun && is_worn(type, data)) {
         renew(c);
         return;
     }
-    if (!c->begun && !begin_reply(c, type, data))
+    if (mind_continuation(c, type, data) || (!c->begun && !begin_reply(c, type, data)))
         return;
-    expect_event(c);
-    if (hand_on(c, data) && last)
+    ch_responses_held_event(&s->held, type, data);
+    add_event(&s->events, data);
+    if (course_of(type) == COURSE_LAST && hand_on(c))
         socket_finish(c, NULL);
 }
 
-static void socket_on_alive(struct ch_ws *w, void *user) {
+static void socket_on_drained(struct ch_ws *w, void *user) {
     struct ch_socket *s = user;
     (void)w;
-    if (s->call && s->call->begun)
-        expect_event(s->call);
+    if (!s->call || !s->call->begun)
+        return;
+    expect_event(s->call);
+    hand_on(s->call);
 }
 
 /* --- the connection */
 
-/* "response.create" with the members of the request, without those of HTTP's streams. */
-static void write_create(const struct ch_http_request *req, struct ch_buf *out) {
+/* Sends "response.create" with the members of the request, without those of HTTP's streams.
+ * previous: the id of the reply that it continues; empty: none. */
+static int send_create(struct ch_ws *ws, const struct ch_sv body[3], struct ch_sv previous) {
     static const struct ch_sv stream = CH_SV("],\"stream\":true");
-    CH_BUF_LIT(out, "{\"type\":\"response.create\",");
-    for (size_t i = 0; i < req->nbody; i++) {
-        struct ch_sv piece = req->body[i];
-        if (i == 0 && piece.n)
-            piece = ch_sv(piece.p + 1, piece.n - 1);
-        if (i + 1 == req->nbody && ch_sv_starts(piece, stream.p)) {
-            ch_buf_addc(out, ']');
-            piece = ch_sv(piece.p + stream.n, piece.n - stream.n);
-        }
-        ch_buf_add_sv(out, piece);
+    CH_BUF_AUTO begin = {0};
+    struct ch_sv tail = body[2], items_end = {0};
+    const char *at = memmem(tail.p, tail.n, stream.p, stream.n);
+    CH_BUF_LIT(&begin, "{\"type\":\"response.create\",");
+    if (previous.n) {
+        CH_BUF_LIT(&begin, "\"previous_response_id\":");
+        ch_json_quote(&begin, previous);
+        ch_buf_addc(&begin, ',');
     }
+    if (at) {
+        items_end = ch_sv(tail.p, (size_t)(at - tail.p) + 1);
+        tail = ch_sv(at + stream.n, (size_t)(tail.p + tail.n - at) - stream.n);
+    }
+    const struct ch_sv parts[] = {ch_buf_sv(&begin), ch_sv(body[0].p + 1, body[0].n - 1), body[1],
+                                  items_end, tail};
+    return ch_ws_send_parts(ws, CH_WS_TEXT, parts, CH_LEN(parts));
 }
 
 static void socket_send(struct ch_socket *s) {
-    CH_BUF_AUTO message = {0};
-    write_create(&s->call->req, &message);
-    if (ch_ws_send(s->ws, CH_WS_TEXT, ch_buf_sv(&message)) < 0) { /* larger than the queue */
+    const struct ch_sv *body = s->call->req.body;
+    struct ch_sv part[3] = {body[0], body[1], body[2]};
+    s->call->continues = s->refusals < MOST_REFUSALS &&
+                         ch_responses_held_rest(&s->held, s->history, body, &part[1]);
+    int rc = send_create(s->ws, part, s->call->continues ? ch_buf_sv(&s->held.id) : CH_SV(""));
+    ch_responses_held_sent(&s->held, s->history, body);
+    if (rc < 0) { /* larger than the queue */
         hang_up(s);
         ch_task_defer(s->loop, &s->call->task);
         return;
@@ -319,8 +412,10 @@ static void socket_on_gone(struct ch_ws *w, const struct chela_error *err, void 
     struct ch_http_call *c = s->call;
     bool was_open = s->open;
     (void)w;
-    hang_up(s);
-    if (!c)
+    bool there = !c || hand_on(c);
+    if (there)
+        hang_up(s);
+    if (!c || !there)
         return;
     if (c->begun) {
         struct chela_error lost = *err;
@@ -340,7 +435,7 @@ static int socket_connect(struct ch_socket *s, const struct ch_http_request *req
     static const struct ch_ws_events events = {.open = socket_on_open,
                                                .message = socket_on_message,
                                                .gone = socket_on_gone,
-                                               .alive = socket_on_alive};
+                                               .drained = socket_on_drained};
     CH_BUF_AUTO url = {0};
     struct ch_header *headers = ch_alloc((req->nheaders + 1) * sizeof(*headers));
     size_t n = 0;
@@ -372,7 +467,7 @@ static struct ch_http_call *socket_start(struct ch_transport *t, const struct ch
     struct chela_error err = {0};
     *c = (struct ch_http_call){.socket = s, .req = *req, .handler = handler, .user = user};
     c->task.fn = socket_on_task;
-    if (*s->failure.message || s->call || strcmp(req->method, "POST") != 0) {
+    if (*s->failure.message || s->call || strcmp(req->method, "POST") != 0 || req->nbody != 3) {
         ch_task_defer(s->loop, &c->task);
         return c;
     }
@@ -411,8 +506,13 @@ void ch_socket_free(struct ch_socket *s) {
     if (!s)
         return;
     hang_up(s);
+    ch_buf_release(&s->events);
     ch_free(s->url);
     ch_free(s);
+}
+
+void ch_socket_history(struct ch_socket *s, uint64_t history) {
+    s->history = history;
 }
 
 struct ch_transport *ch_socket_transport(struct ch_socket *s) {

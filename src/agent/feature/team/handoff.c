@@ -51,7 +51,6 @@ static void assign(chela_session *s, chela_agent *to) {
     s->agent = to;
     s->handed = true;
     ch_encoder_release(&s->encoder);
-    s->encoder = (struct ch_encoder){0};
     ch_tool_choice_renew(s);
     ch_context_release(&s->context);
     s->context = (struct ch_context){0};
