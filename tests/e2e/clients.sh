@@ -123,6 +123,11 @@ same "messages: an uploaded file is not there, and named" "200 container, metada
 check "the model is told of the file" grep -qF 'file_1: not available here' <(asked '.body.messages | tojson')
 post /v1/messages '{"model":"bare","max_tokens":9,"system":[{"type":"text","text":"x","cache_control":{"type":"ephemeral"}}],"tools":[{"name":"f","input_schema":{"type":"object"},"defer_loading":true}],"messages":[{"role":"user","content":[{"type":"text","text":"hello","citations":{"enabled":true}}]}]}'
 same "members of members are named" "200 system[].cache_control, tools[].defer_loading, messages[].content[].citations" "$code $(dropped)"
+found='{"model":"bare","max_tokens":9,"tools":[{"name":"search","input_schema":{"type":"object"}},{"name":"found_7","input_schema":{"type":"object"}}],"messages":[{"role":"user","content":"hello"},{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"search","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"tool_reference","tool_name":"found_7"}]}]}]}'
+post /v1/messages "$found"
+same "messages: a tool that the client's search found is named to the model" "200 The tool found_7 can be called now." "$code $(asked '.body.messages[-1].content')"
+post /v1/messages "${found/tool_reference/hologram}"
+same "messages: content of an unknown type in a result is refused by name" "400 1" "$code $(grep -c "a result's content of type 'hologram'" "$out")"
 post /v1/messages '{"model":"bare","max_tokens":9,"inference_geo":"us","messages":[{"role":"user","content":"hello"}]}'
 same "messages: the place of the model is refused by name" "400 1" "$code $(grep -c 'inference_geo. is not supported' "$out")"
 post /v1/messages '{"model":"bare","max_tokens":9,"messages":[{"role":"user","content":"hello"},{"role":"assistant","content":[{"type":"server_tool_use","id":"s","name":"web_search","input":{}},{"type":"text","text":"x"}]},{"role":"user","content":"more"}]}'

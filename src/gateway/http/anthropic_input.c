@@ -69,21 +69,50 @@ static int read_media(struct ch_client_history *h, const struct ch_json *block,
     return read_source(h, block, image ? CH_BLOCK_IMAGE : CH_BLOCK_DOCUMENT, err);
 }
 
+/* A part of a result as text: its own, or words for a reference to a tool that the client found
+ * and lists from now on. */
+static struct ch_sv result_text(struct ch_client_history *h, const struct ch_json *part) {
+    struct ch_sv type = ch_json_get_str(part, "type");
+    if (ch_sv_is(type, "search_result"))
+        return search_result_text(h, part);
+    if (!ch_sv_is(type, "tool_reference"))
+        return ch_json_get_str(part, "text");
+    struct ch_sv name =
+        ch_client_tools_name(h->arena, CH_SV(""), ch_json_get_str(part, "tool_name"));
+    return ch_sv_str(ch_arena_printf(h->arena, "The tool %.*s can be called now.",
+                                     CH_SV_FMT(name)));
+}
+
+static bool is_of_result(struct ch_sv type) {
+    return is_media(type) || ch_sv_is(type, "text") || ch_sv_is(type, "search_result") ||
+           ch_sv_is(type, "tool_reference");
+}
+
+static int check_result(const struct ch_json *block, struct chela_error *err) {
+    const struct ch_json *content = ch_json_get(block, "content");
+    int rc = ch_request_check_types(
+        block, "content[]", "tool_use_id:string content:string|array is_error:boolean", err);
+    if (rc == 0)
+        rc = ch_request_check_each(content, "content[].content[]",
+                                   "type:string text:string tool_name:string", err);
+    for (CH_JSON_EACH(part, content))
+        if (rc == 0 && !is_of_result(ch_json_get_str(part, "type")))
+            rc = ch_fail(err, CHELA_EINVAL, "a result's content of type '%.*s' is not supported",
+                         CH_SV_FMT(ch_json_get_str(part, "type")));
+    return rc;
+}
+
 static int read_result(struct ch_client_history *h, const struct ch_json *block,
                        struct chela_error *err) {
     const struct ch_json *content = ch_json_get(block, "content");
     bool failed = ch_json_bool(ch_json_get(block, "is_error"), false);
     CH_BUF_AUTO text = {0};
-    int rc = ch_request_check_types(
-        block, "content[]", "tool_use_id:string content:string|array is_error:boolean", err);
-    if (rc == 0)
-        rc = ch_request_check_each(content, "content[].content[]", "type:string text:string", err);
+    int rc = check_result(block, err);
     if (rc < 0)
         return rc;
     ch_buf_add_sv(&text, ch_json_str(content));
     for (CH_JSON_EACH(part, content)) {
-        bool found = ch_sv_is(ch_json_get_str(part, "type"), "search_result");
-        struct ch_sv piece = found ? search_result_text(h, part) : ch_json_get_str(part, "text");
+        struct ch_sv piece = result_text(h, part);
         if (piece.n && text.n)
             ch_buf_addc(&text, '\n');
         ch_buf_add_sv(&text, piece);

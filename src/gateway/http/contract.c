@@ -257,7 +257,9 @@ const struct ch_contract_row ch_contract_messages[] = {
     {"messages[].content[].context", CH_DROPPED, "", NULL},
     {"messages[].content[].citations", CH_DROPPED, "", NULL},
     {"messages[].content[].transformations", CH_DROPPED, "", NULL},
-    {"messages[].content[].content", CH_HONOURED, "of a result", NULL},
+    {"messages[].content[].content", CH_HONOURED,
+     "of a result: a text, or `text`, `image`, `document`, `search_result` and `tool_reference`, "
+     "which the model reads as words; others are refused", NULL},
     {"messages[].content[].file_id", CH_HONOURED,
      "an uploaded file is replaced by a note, and named `content[].file`", NULL},
     {"messages[].content[].id", CH_HONOURED, "of a call", NULL},
