@@ -18,11 +18,16 @@ enum ch_effort ch_reasoning_effort(enum chela_reasoning reasoning) {
 
 void ch_reasoning_effort_tell(chela_run *run, const struct ch_model_request *req) {
     struct ch_target *t = run->target;
-    enum ch_effort sent = ch_encode_effort(req);
+    const struct ch_codec *codec = req->endpoint->codec;
+    enum ch_effort sent = codec->effort ? codec->effort(req) : ch_encode_effort(req);
     ch_model_end_tell(run);
     if (req->effort == CH_EFFORT_DEFAULT || sent == req->effort || t->told == req->effort)
         return;
     t->told = req->effort;
-    ch_emit_warning(run, "%s does not accept the reasoning \"%s\" here: \"%s\" is sent", t->spec,
-                    ch_effort_name(req->effort), ch_effort_name(sent));
+    if (sent == CH_EFFORT_DEFAULT)
+        ch_emit_warning(run, "%s does not accept the reasoning \"%s\" here: it has its own measure",
+                        t->spec, ch_effort_name(req->effort));
+    else
+        ch_emit_warning(run, "%s does not accept the reasoning \"%s\" here: \"%s\" is sent",
+                        t->spec, ch_effort_name(req->effort), ch_effort_name(sent));
 }

@@ -2,6 +2,7 @@
 #include "model/catalog/gemini_model.h"
 
 #include "base/mem.h"
+#include "model/catalog/learnt.h"
 #include "model/catalog/model_facts.h"
 
 static struct ch_sv last_segment(struct ch_sv s) {
@@ -63,9 +64,9 @@ static int64_t budget_for(struct ch_gemini g, enum ch_effort effort) {
     bool pro = g.tier == CH_GEMINI_PRO;
     switch (effort) {
     case CH_EFFORT_OFF:
-        return pro ? 128 : 0;
+        return 0;
     case CH_EFFORT_MINIMAL:
-        return 512;
+        return pro ? 128 : 512;
     case CH_EFFORT_LOW:
         return 2048;
     case CH_EFFORT_MEDIUM:
@@ -89,7 +90,11 @@ struct ch_gemini_thinking ch_gemini_thinking(const struct ch_model_request *req)
     struct ch_gemini g = ch_gemini_parse(req->model);
     const struct ch_model_facts *f = ch_request_facts(req);
     enum ch_effort effort = req->effort;
-    if (effort == CH_EFFORT_DEFAULT || g.tier == CH_GEMINI_NOT || !f->efforts)
+    if (g.tier == CH_GEMINI_NOT || !f->efforts)
+        return t;
+    t.shown = effort != CH_EFFORT_OFF &&
+              !(req->endpoint->learnt.omit & (CH_PART_SUMMARY | CH_PART_EFFORT));
+    if (effort == CH_EFFORT_DEFAULT)
         return t;
     effort = ch_facts_effort(f, effort);
     t.has_budget = f->flags & CH_M_BUDGET;

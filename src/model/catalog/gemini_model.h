@@ -39,8 +39,9 @@ static inline bool ch_gemini_is_3(struct ch_gemini g) {
  * gemini-3.1-pro-preview. A name that cannot be parsed counts as the same. */
 bool ch_gemini_same(struct ch_sv a, struct ch_sv b);
 
-/* Thinking parameters for an effort by the facts f: at most one of the two is set. */
+/* Thinking parameters for an effort by the facts of the model: at most one of level and budget. */
 struct ch_gemini_thinking {
+    bool shown;        /* the text of thoughts, which is sent on request only */
     const char *level; /* "LOW"; NULL: none */
     bool has_budget;
     int64_t budget;

@@ -63,6 +63,13 @@ struct ch_thinking ch_thinking_for(const struct ch_model_request *req) {
     return f->flags & CH_M_ADAPTIVE ? adaptive(req, f) : budgeted(req, f);
 }
 
+enum ch_effort ch_thinking_effort(const struct ch_model_request *req) {
+    const struct ch_model_facts *f = ch_request_facts(req);
+    if (f->flags & CH_M_ADAPTIVE)
+        return ch_facts_effort(f, req->effort);
+    return ch_thinking_for(req).on ? req->effort : CH_EFFORT_OFF;
+}
+
 void ch_thinking_write(const struct ch_thinking *t, struct ch_jw *w) {
     if (!t->type)
         return;

@@ -19,6 +19,9 @@ struct ch_thinking {
 /* The parameters for this model and effort. */
 struct ch_thinking ch_thinking_for(const struct ch_model_request *req);
 
+/* The effort that they mean. */
+enum ch_effort ch_thinking_effort(const struct ch_model_request *req);
+
 /* Write the member "thinking", if needed. */
 void ch_thinking_write(const struct ch_thinking *t, struct ch_jw *w);
 

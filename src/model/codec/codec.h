@@ -157,6 +157,9 @@ struct ch_codec {
      * Otherwise the agent asks for structured output through a tool or in the prompt, and
      * output_schema is empty. */
     bool (*takes_schema)(const struct ch_model_request *req);
+    /* Optional. The effort of reasoning that has effect; NULL: ch_encode_effort. DEFAULT: no
+     * measure of it is sent. */
+    enum ch_effort (*effort)(const struct ch_model_request *req);
 
     /* Optional. Read the citations and server-side calls of a block of this protocol's
      * replies: `extra` of a TEXT block, or an OPAQUE block, as v. */

@@ -81,6 +81,11 @@ bool ch_prompted_takes_schema(const struct ch_model_request *req) {
     return !inner(req)->takes_schema || inner(req)->takes_schema(go_below(req, &b));
 }
 
+enum ch_effort ch_prompted_sent_effort(const struct ch_model_request *req) {
+    struct below b;
+    return inner(req)->effort(go_below(req, &b));
+}
+
 /* --- head: description of the tools */
 
 static const char how_to_call[] =

@@ -21,6 +21,7 @@ int ch_prompted_tail(const struct ch_model_request *req, struct ch_buf *out,
                      struct chela_error *err);
 struct ch_sv ch_prompted_note(const struct ch_model_request *req, struct ch_arena *a);
 bool ch_prompted_takes_schema(const struct ch_model_request *req);
+enum ch_effort ch_prompted_sent_effort(const struct ch_model_request *req);
 
 /* The decoding half: a reader between a fold and the consumer of its events. */
 struct ch_tag_reader;

@@ -105,6 +105,9 @@ static const struct rule {
      * values are: 'none', 'low', 'medium', and 'high'." */
     {"efforts", "the nearest effort that the service takes is sent", ANY, CH_PART_EFFORT, {0},
      ACCEPTED_EFFORTS, {0}, {0}},
+    {"no_summary", "the text of reasoning is not asked for", RESPONSES, CH_PART_SUMMARY,
+     {.omit = CH_PART_SUMMARY}, WORDS, {"verified to generate reasoning summaries"},
+     {"reasoning.summary", "summary"}},
     {"no_reasoning", "without reasoning parameters", RESPONSES, 0,
      {.quirks_on = CH_Q_NO_REASONING, .quirks_off = CH_Q_REASONS}, WORDS,
      {"encrypted content is not supported"}, {"reasoning.effort", "reasoning.encrypted_content",
@@ -114,9 +117,9 @@ static const struct rule {
      {"does not support the effort parameter", "thinking is not supported by this model",
       "does not support reasoning", "does not support thinking"},
      {"reasoning_effort", "effort", "output_config", "thinkingconfig", "thinking_config"}},
-    {"no_summary", "the text of reasoning is not asked for", RESPONSES, CH_PART_SUMMARY,
-     {.omit = CH_PART_SUMMARY}, WORDS, {"verified to generate reasoning summaries"},
-     {"reasoning.summary", "summary"}},
+    {"no_thoughts", "the text of thoughts is not asked for", GEMINI, CH_PART_SUMMARY,
+     {.omit = CH_PART_SUMMARY}, WORDS, {"thinking is not enabled"},
+     {"includethoughts", "include_thoughts", "thinkingconfig", "thinking_config"}},
     {"no_thinking", "without thinking parameters", CLAUDE, 0,
      {.flags_on = CH_M_NO_THINKING, .flags_off = CH_M_ADAPTIVE}, WORDS, {0}, {"thinking"}},
     {"replay_reasoning", "reasoning_content goes back", CHAT, 0,
@@ -259,7 +262,8 @@ unsigned ch_refusal_parts(const struct ch_model_request *req) {
     parts |= req->has_seed ? CH_PART_SEED : 0;
     parts |= req->logprobs > 0 ? CH_PART_LOGPROBS : 0;
     parts |= req->max_output_tokens > 0 ? CH_PART_MAX_OUTPUT : 0;
-    parts |= effort != CH_EFFORT_DEFAULT ? CH_PART_EFFORT | CH_PART_SUMMARY : 0;
+    parts |= effort != CH_EFFORT_DEFAULT ? CH_PART_EFFORT : 0;
+    parts |= effort != CH_EFFORT_OFF ? CH_PART_SUMMARY : 0;
     parts |= effort == CH_EFFORT_OFF ? CH_PART_OFF : 0;
     parts |= req->cache_key.n ? CH_PART_CACHE_KEY : 0;
     parts |= req->cache == CH_CACHE_LONG ? CH_PART_CACHE_LONG : 0;

@@ -27,7 +27,8 @@ static const struct ch_codec prompted[] = {
      .message = ch_prompted_message,                                                   \
      .tail = ch_prompted_tail,                                                         \
      .note = ch_prompted_note,                                                         \
-     .takes_schema = ch_prompted_takes_schema},
+     .takes_schema = ch_prompted_takes_schema,                                         \
+     .effort = ch_prompted_sent_effort},
     CODECS(CODEC)
 #undef CODEC
 };

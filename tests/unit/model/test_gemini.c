@@ -86,9 +86,11 @@ static void test_thinking(void **state) {
         {"gemini-flash-latest", CH_EFFORT_OFF, "LOW", -1},
         {"gemini-flash-latest", CH_EFFORT_LOW, "LOW", -1},
     };
+    const struct ch_endpoint endpoint = {0};
     for (size_t i = 0; i < CH_LEN(rows); i++) {
         struct ch_gemini_thinking t =
-            ch_gemini_thinking(&(struct ch_model_request){.model = ch_sv_str(rows[i].name),
+            ch_gemini_thinking(&(struct ch_model_request){.endpoint = &endpoint,
+                                                          .model = ch_sv_str(rows[i].name),
                                                           .effort = rows[i].effort});
         assert_int_equal(t.has_budget, rows[i].budget >= 0);
         if (t.has_budget)

@@ -153,7 +153,7 @@ static const struct {
     {"openai-responses", "\"model\":\"gpt-5.6\",\"cache\":\"long\",\"cache_key\":\"k\"",
      "\"prompt_cache_key\":\"k\"", "prompt_cache_retention"},
     {"openai-responses", "\"model\":\"gpt-5.5\",\"cache\":\"long\"",
-     "\"prompt_cache_retention\":\"24h\"", "reasoning\":{"},
+     "\"prompt_cache_retention\":\"24h\"", "\"effort\""},
     {"openai", "\"model\":\"gpt-5.6\",\"reasoning\":\"high\"", "\"reasoning_effort\":\"high\"",
      "none"},
     {"openai", "\"model\":\"gpt-5.6\"," TOOL, "\"reasoning_effort\":\"none\"", "temperature"},
@@ -168,7 +168,7 @@ static const struct {
      "\"thinkingLevel\":\"LOW\"", "MINIMAL"},
     {"gemini", "\"model\":\"gemini-3.6-flash\",\"reasoning\":\"off\"",
      "\"thinkingLevel\":\"MINIMAL\"", "thinkingBudget"},
-    {"gemini", "\"model\":\"gemini-3.8-flash\"", "\"store\":false", "thinking"},
+    {"gemini", "\"model\":\"gemini-3.8-flash\"", "\"store\":false", "thinkingLevel"},
     {"gemini",
      "\"model\":\"gemini-3.8-flash\",\"provider\":\"vertex\",\"base_url\":"
      "\"https://aiplatform.googleapis.com/v1/projects/p/locations/global/publishers/google\"",

@@ -89,6 +89,13 @@ static const struct row rows[] = {
     {&responses, "m", 0, EFFORT, "Your organization must be verified to generate reasoning "
      "summaries. Please go to: https://x",
      "no_summary", 0},
+    {&responses, "m", 0, CH_PART_SUMMARY, "Unsupported parameter: 'reasoning.summary' is not "
+     "supported with this model.", "no_summary", 0},
+    {&gemini, "gemini-x", 0, CH_PART_SUMMARY, "Thinking is not enabled for this model",
+     "no_thoughts", 0},
+    {&gemini, "gemini-x", 0, CH_PART_SUMMARY, "Invalid JSON payload received. Unknown name "
+     "\"includeThoughts\" at 'generation_config.thinking_config': Cannot find field.",
+     "no_thoughts", 0},
     {&chat, "m", 0, EFFORT, "Unrecognized request argument supplied: reasoning_effort",
      "no_effort", 0},
     {&messages, "my-claude", 0, EFFORT, "This model does not support the effort parameter.",

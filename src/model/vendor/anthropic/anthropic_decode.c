@@ -17,6 +17,7 @@
 #include "model/codec/errors.h"
 #include "model/codec/fold.h"
 #include "model/codec/opaque.h"
+#include "model/catalog/thinking.h"
 #include "model/codec/delta_fast_path.h"
 #include "model/vendor/anthropic/anthropic_findings.h"
 #include "json/members.h"
@@ -642,6 +643,7 @@ const struct ch_codec ch_codec_anthropic = {
     .tail = ch_anthropic_tail,
     .mark = ch_anthropic_mark,
     .takes_schema = ch_anthropic_takes_schema,
+    .effort = ch_thinking_effort,
     .searches_tools = ch_anthropic_searches_tools,
     .wants_only_results = ch_anthropic_wants_only_results,
     .event = anthropic_decode_on_event,

@@ -639,6 +639,7 @@ const struct ch_codec ch_codec_bedrock = {
     .event = bedrock_decode_on_event,
     .body = bedrock_decode_on_body,
     .takes_schema = ch_bedrock_takes_schema,
+    .effort = ch_bedrock_sent_effort,
     .end = bedrock_decode_on_end,
     .findings = ch_bedrock_findings,
     .returns_images = true,

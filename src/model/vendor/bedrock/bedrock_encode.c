@@ -296,6 +296,15 @@ static void write_gpt_fields(const struct ch_model_request *req, enum ch_maker f
         bedrock_encode_write_object(w, "reasoning", "effort", effort);
 }
 
+enum ch_effort ch_bedrock_sent_effort(const struct ch_model_request *req) {
+    enum ch_maker f = ch_bedrock_maker(req->model);
+    if (f == CH_MAKER_CLAUDE)
+        return ch_thinking_effort(req);
+    if (f == CH_MAKER_NOVA_2 || f == CH_MAKER_GPT_OSS || f == CH_MAKER_GPT)
+        return ch_encode_effort(req);
+    return ch_maker_is_nova(f) || req->effort == CH_EFFORT_OFF ? CH_EFFORT_OFF : CH_EFFORT_DEFAULT;
+}
+
 /* Write the maker-specific parameters. */
 static void write_fields(const struct ch_model_request *req, enum ch_maker f,
                          const struct ch_thinking *t, struct ch_jw *w) {

@@ -21,5 +21,6 @@ size_t ch_bedrock_mark(const struct ch_model_request *req, struct ch_sv messages
                          struct ch_buf *tail);
 
 bool ch_bedrock_takes_schema(const struct ch_model_request *req);
+enum ch_effort ch_bedrock_sent_effort(const struct ch_model_request *req);
 
 #endif

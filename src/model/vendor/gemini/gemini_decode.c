@@ -630,6 +630,7 @@ const struct ch_codec ch_codec_gemini = {
     .event = gemini_decode_on_event,
     .body = gemini_decode_on_body,
     .takes_schema = ch_gemini_takes_schema,
+    .effort = ch_gemini_sent_effort,
     .end = gemini_decode_on_end,
     .findings = ch_gemini_findings,
     .returns_images = true,

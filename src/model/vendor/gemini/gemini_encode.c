@@ -145,16 +145,21 @@ static void gemini_encode_write_tool_config(const struct ch_model_request *req, 
 
 static void write_thinking(const struct ch_model_request *req, struct ch_jw *w) {
     struct ch_gemini_thinking t = ch_gemini_thinking(req);
-    if (!t.level && !t.has_budget)
+    if (!t.level && !t.has_budget && !t.shown)
         return;
     ch_jw_kbegin(w, "thinkingConfig", '{');
-    if (req->effort != CH_EFFORT_OFF)
+    if (t.shown)
         ch_jw_kbool(w, "includeThoughts", true);
     if (t.level)
         ch_jw_kcstr(w, "thinkingLevel", t.level);
-    else
+    else if (t.has_budget)
         ch_jw_kint(w, "thinkingBudget", t.budget);
     ch_jw_end(w, '}');
+}
+
+enum ch_effort ch_gemini_sent_effort(const struct ch_model_request *req) {
+    struct ch_gemini_thinking t = ch_gemini_thinking(req);
+    return t.level || t.has_budget ? ch_encode_effort(req) : CH_EFFORT_OFF;
 }
 
 static void write_stop(const struct ch_model_request *req, struct ch_jw *w) {

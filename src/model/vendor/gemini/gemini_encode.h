@@ -12,5 +12,6 @@ int ch_gemini_message(const struct ch_model_request *req, const struct ch_msg *m
 int ch_gemini_tail(const struct ch_model_request *req, struct ch_buf *out, struct chela_error *err);
 
 bool ch_gemini_takes_schema(const struct ch_model_request *req);
+enum ch_effort ch_gemini_sent_effort(const struct ch_model_request *req);
 
 #endif

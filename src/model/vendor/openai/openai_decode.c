@@ -747,6 +747,7 @@ const struct ch_codec ch_codec_openai = {
     .tail = ch_openai_tail,
     .close = ch_openai_close,
     .takes_schema = ch_openai_takes_schema,
+    .effort = ch_openai_sent_effort,
     .ids = ch_openai_ids,
     .event = openai_decode_on_event,
     .body = openai_decode_on_body,

@@ -85,10 +85,11 @@ static void write_thinking_switch(const struct ch_model_request *req, bool off, 
     const struct ch_model_facts *f = ch_request_facts(req);
     enum ch_effort effort = ch_encode_effort(req);
     bool beside = f->flags & CH_M_OTHER_MAKER;
-    if (!beside || f->efforts & 1u << CH_EFFORT_OFF)
+    bool switches = !beside || f->efforts & 1u << CH_EFFORT_OFF;
+    if (switches)
         ch_jw_kraw(w, "thinking",
                    off ? CH_SV("{\"type\":\"disabled\"}") : CH_SV("{\"type\":\"enabled\"}"));
-    if (beside && effort > CH_EFFORT_OFF)
+    if (beside && effort > CH_EFFORT_OFF && !(switches && off))
         ch_jw_kcstr(w, "reasoning_effort", ch_effort_word(effort));
 }
 
@@ -109,6 +110,24 @@ static void write_reasoning_switch(const struct ch_model_request *req, struct ch
                    off ? CH_SV("{\"enabled\":false}") : CH_SV("{\"enabled\":true}"));
     else if (!openai_encode_has_quirk(req, CH_Q_NO_EFFORT))
         write_effort(req, w);
+}
+
+/* A switch has no measure; a model that takes no parameter has its own, or does not reason. */
+enum ch_effort ch_openai_sent_effort(const struct ch_model_request *req) {
+    bool thinking = openai_encode_has_quirk(req, CH_Q_THINKING);
+    bool off = req->effort == CH_EFFORT_OFF;
+    if (thinking && is_forced(req))
+        return CH_EFFORT_OFF;
+    if (thinking && ch_request_is(req, CH_M_OTHER_MAKER))
+        return ch_encode_effort(req);
+    if (thinking || openai_encode_has_quirk(req, CH_Q_TEMPLATE_THINKING | CH_Q_REASONING_SWITCH))
+        return off ? CH_EFFORT_OFF : CH_EFFORT_DEFAULT;
+    if (openai_encode_has_quirk(req, CH_Q_NO_EFFORT))
+        return CH_EFFORT_DEFAULT;
+    if (takes_effort(req))
+        return ch_encode_effort(req);
+    bool plain = openai_encode_is_plain(req) || openai_encode_has_quirk(req, CH_Q_NO_REASONING);
+    return off || plain ? CH_EFFORT_OFF : CH_EFFORT_DEFAULT;
 }
 
 /* --- HTTP */

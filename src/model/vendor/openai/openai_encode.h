@@ -19,5 +19,6 @@ int ch_openai_tail(const struct ch_model_request *req, struct ch_buf *out, struc
 void ch_openai_close(const struct ch_model_request *req, struct ch_buf *out);
 
 bool ch_openai_takes_schema(const struct ch_model_request *req);
+enum ch_effort ch_openai_sent_effort(const struct ch_model_request *req);
 
 #endif

@@ -467,6 +467,7 @@ const struct ch_codec ch_codec_responses = {
     .name = CH_RESPONSES,
     .state_size = sizeof(struct state),
     .takes_cache_key = true,
+    .effort = ch_responses_sent_effort,
     .http = ch_responses_http,
     .head = ch_responses_head,
     .message = ch_responses_message,

@@ -159,19 +159,26 @@ static void responses_encode_write_output_schema(const struct ch_model_request *
     ch_jw_end(w, '}');
 }
 
-/* A summary is the readable form of the reasoning. Some accounts may not request it, so it
- * is requested only if reasoning was requested. */
+/* A summary is the readable form of the reasoning, which the service sends on request only. Some
+ * accounts may not request it; their refusal is remembered. */
 static void responses_encode_write_reasoning(const struct ch_model_request *req, struct ch_jw *w) {
     bool off = req->effort == CH_EFFORT_OFF, own = ch_gpt_request_reasons(req);
-    if (!may_reason(req))
-        return;
-    if (req->effort == CH_EFFORT_DEFAULT)
+    bool refused = req->endpoint->learnt.omit & (CH_PART_SUMMARY | CH_PART_EFFORT);
+    bool shown = own && !off && !refused, measured = req->effort != CH_EFFORT_DEFAULT;
+    if (!may_reason(req) || !(shown || measured))
         return;
     ch_jw_kbegin(w, "reasoning", '{');
-    ch_jw_kcstr(w, "effort", ch_effort_word(ch_encode_effort(req)));
-    if (own && !off && !(req->endpoint->learnt.omit & CH_PART_SUMMARY))
+    if (measured)
+        ch_jw_kcstr(w, "effort", ch_effort_word(ch_encode_effort(req)));
+    if (shown)
         ch_jw_kcstr(w, "summary", "auto");
     ch_jw_end(w, '}');
+}
+
+enum ch_effort ch_responses_sent_effort(const struct ch_model_request *req) {
+    if (may_reason(req))
+        return ch_encode_effort(req);
+    return responses_encode_has_quirk(req, CH_Q_API_KEY) ? CH_EFFORT_DEFAULT : CH_EFFORT_OFF;
 }
 
 static void responses_encode_write_cache(const struct ch_model_request *req, struct ch_jw *w) {

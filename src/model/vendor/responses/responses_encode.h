@@ -11,6 +11,7 @@ int ch_responses_http(const struct ch_model_request *req, struct ch_arena *a,
                       struct ch_http_request *out, struct chela_error *err);
 
 bool ch_responses_searches_tools(const struct ch_model_request *req);
+enum ch_effort ch_responses_sent_effort(const struct ch_model_request *req);
 int ch_responses_head(const struct ch_model_request *req, struct ch_buf *out,
                       struct chela_error *err);
 
