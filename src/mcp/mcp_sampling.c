@@ -288,22 +288,22 @@ static int send_sample(struct ch_mcp_sample *s, const struct ch_json *params,
 
     for (CH_JSON_EACH(message, messages))
         msgs[n++] = to_msg(message);
-    int rc = reserve_tokens(s, msgs, n, params, err);
-    if (rc == 0)
-        rc = ch_side_query_start(
-            &(struct ch_side_query_opts){.run = s->run,
-                                         .role = "sampling",
-                                         .target = s->target,
-                                         .system = ch_json_get_str(params, "systemPrompt"),
-                                         .msgs = (const struct ch_msg *const *)msgs,
-                                         .n = n,
-                                         .max_output_tokens = s->most,
-                                         .done = sample_on_done,
-                                         .user = s},
-            &s->query, err);
-    for (size_t i = 0; i < n; i++)
-        ch_msg_free(msgs[i]);
-    return rc;
+    if (reserve_tokens(s, msgs, n, params, err) < 0) {
+        for (size_t i = 0; i < n; i++)
+            ch_msg_free(msgs[i]);
+        return err->code;
+    }
+    return ch_side_query_start(
+        &(struct ch_side_query_opts){.run = s->run,
+                                     .role = "sampling",
+                                     .target = s->target,
+                                     .system = ch_json_get_str(params, "systemPrompt"),
+                                     .msgs = msgs,
+                                     .n = n,
+                                     .max_output_tokens = s->most,
+                                     .done = sample_on_done,
+                                     .user = s},
+        &s->query, err);
 }
 
 int ch_mcp_sampling_start(chela_mcp *m, const chela_call *call, const struct ch_json *params,

@@ -96,6 +96,28 @@ same "a session: the second run knows" "0 0" "$status $(warned)"
 chela trace one --request 3 --json
 holds "trace: a repaired request is rebuilt byte for byte" '.[0].verified'
 
+# The summary of a compaction is asked for beside the conversation.
+rm -f "$known"
+ask "" openai
+for n in 1 2 3 4; do
+    words=$(seq -s ' ' "$n"000 "$n"300)
+    (cd "$space" && with_env "$program" run --config "$tmp/conf.yaml" --session long --sandbox off -q "$words" >/dev/null 2>&1 </dev/null)
+done
+# condense RULES: the summary is asked for at a service with these rules.
+condense() {
+    sed -i "s|baseUrl: \"[^\"]*\"|baseUrl: \"$root/$1/v1\"|" "$tmp/conf.yaml"
+    : >"$tmp/seen"
+    chela sessions fork --config "$tmp/conf.yaml" --key "$1$((++copies))" long
+    chela sessions compact --config "$tmp/conf.yaml" --output jsonl "$1$copies"
+}
+condense stream,responses
+same "a summary: repaired for each rule" "0 400 400 200 2" "$status $(statuses | cut -c1-11) $(warned)"
+condense stream,responses
+same "a summary: the next process knows" "0 200 0" "$status $(statuses | cut -c1-3) $(warned)"
+condense riddle
+same "a summary that no repair brings: the conversation is condensed without" "0 400 retain" \
+    "$status $(statuses)$(jq -r 'select(.type == "compaction").strategy' "$out")"
+
 # Services that no repair pleases.
 rm -f "$known"
 ask again openai "temperature: 0.3"

@@ -232,20 +232,21 @@ static void on_summary(struct ch_sv text, const char *failed, const struct ch_us
 static int compaction_ask(struct ch_compaction *c, struct ch_sv answer, struct ch_sv complaint,
                           struct chela_error *err) {
     struct ch_msg *msgs[] = {ch_msg_text(CH_MSG_USER, ch_buf_sv(&c->prompt_text.user), 0),
-                             ch_msg_text(CH_MSG_ASSISTANT, answer.n ? answer : CH_SV("-"), 0),
-                             ch_msg_text(CH_MSG_USER, complaint, 0)};
+                             NULL, NULL};
+    size_t n = 1;
+    if (complaint.n) {
+        msgs[n++] = ch_msg_text(CH_MSG_ASSISTANT, answer.n ? answer : CH_SV("-"), 0);
+        msgs[n++] = ch_msg_text(CH_MSG_USER, complaint, 0);
+    }
     struct ch_side_query_opts o = {.run = c->run,
                                    .role = "compaction",
                                    .target = c->target,
                                    .system = ch_buf_sv(&c->prompt_text.system),
-                                   .msgs = (const struct ch_msg *const *)msgs,
-                                   .n = complaint.n ? CH_LEN(msgs) : 1,
+                                   .msgs = msgs,
+                                   .n = n,
                                    .done = on_summary,
                                    .user = c};
-    int rc = ch_side_query_start(&o, &c->ask, err);
-    for (size_t i = 0; i < CH_LEN(msgs); i++)
-        ch_msg_free(msgs[i]);
-    return rc;
+    return ch_side_query_start(&o, &c->ask, err);
 }
 
 static size_t summary_room(const struct ch_compaction *c) {

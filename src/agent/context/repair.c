@@ -60,20 +60,20 @@ static bool is_refusal(const struct ch_reply *reply) {
            (reply->error.cls == CH_ERR_SERVER && status == 500);
 }
 
-static bool learn(chela_run *run, struct ch_repair *r, const struct ch_reply *reply) {
-    struct ch_target *t = run->target;
+bool ch_repair_learn(chela_run *run, struct ch_target *t, struct ch_repair *r,
+                     const struct ch_reply *reply, const char *error) {
     struct ch_learnt before = t->ep.learnt;
     struct ch_refusal lesson;
     if (r->target != t)
         end_trial(r);
-    if (r->tries >= CH_LIMIT_REPAIRS ||
+    if (!is_refusal(reply) || r->tries >= CH_LIMIT_REPAIRS ||
         !ch_refusal_read(reply->error.message, &t->ep, ch_sv_str(t->model), r->parts, &lesson) ||
         !ch_learning_add(repair_providers(run), t, &lesson, ch_run_now(run)))
         return false;
     if (!r->target) {
         r->target = t;
         r->before = before;
-        r->first = ch_strdup(ch_run_error(run));
+        r->first = ch_strdup(error);
     }
     r->tries++;
     ch_emit_warning(run, "%s refused the request; from now on %s (%s): %.*s", t->spec,
@@ -82,32 +82,35 @@ static bool learn(chela_run *run, struct ch_repair *r, const struct ch_reply *re
     return true;
 }
 
-/* The repaired request was refused, too. */
-static void give_up(chela_run *run, struct ch_repair *r, const struct ch_reply *reply) {
-    CH_BUF_AUTO text = {0};
-    ch_learning_forget(repair_providers(run), run->target, &r->before, ch_run_now(run));
-    ch_buf_addf(&text, "%s; repaired, it was refused again: %.*s", r->first,
+bool ch_repair_give_up(chela_run *run, struct ch_target *t, struct ch_repair *r,
+                       const struct ch_reply *reply, struct ch_buf *out) {
+    if (!r->target || r->target != t || !is_refusal(reply))
+        return false;
+    ch_learning_forget(repair_providers(run), t, &r->before, ch_run_now(run));
+    ch_buf_addf(out, "%s; repaired, it was refused again: %.*s", r->first,
                 CH_SV_FMT(reply->error.message));
-    ch_run_outcome_error(run, "%s", ch_buf_str(&text));
-    ch_redact(run->error);
     end_trial(r);
+    return true;
 }
 
 bool ch_repair_failed(chela_run *run, struct ch_repair *r, const struct ch_reply *reply) {
+    CH_BUF_AUTO both = {0};
     if (ask_for_less(run, r, reply) || (!run->dead && leave_reasoning(run, reply)))
         return true;
-    if (run->dead || !is_refusal(reply))
+    if (run->dead)
         return false;
-    if (learn(run, r, reply))
+    if (ch_repair_learn(run, run->target, r, reply, ch_run_error(run)))
         return true;
-    if (r->target && r->target == run->target)
-        give_up(run, r, reply);
+    if (ch_repair_give_up(run, run->target, r, reply, &both)) {
+        ch_run_outcome_error(run, "%s", ch_buf_str(&both));
+        ch_redact(run->error);
+    }
     return false;
 }
 
-void ch_repair_worked(chela_run *run, struct ch_repair *r) {
-    if (r->target && r->target == run->target)
-        ch_learning_keep(repair_providers(run), run->target, ch_run_now(run));
+void ch_repair_worked(chela_run *run, struct ch_target *t, struct ch_repair *r) {
+    if (r->target && r->target == t)
+        ch_learning_keep(repair_providers(run), t, ch_run_now(run));
     if (r->target)
         end_trial(r);
 }

@@ -26,8 +26,17 @@ struct ch_repair {
 void ch_repair_begin(struct ch_repair *r, const struct ch_model_request *req);
 /* The call failed. True: the next call is made in another form. The run may be closed. */
 bool ch_repair_failed(chela_run *run, struct ch_repair *r, const struct ch_reply *reply);
-/* The call was answered. */
-void ch_repair_worked(chela_run *run, struct ch_repair *r);
+/* The call to t was answered. */
+void ch_repair_worked(chela_run *run, struct ch_target *t, struct ch_repair *r);
+
+/* For calls beside the turns, which have neither strict schemas nor reasoning. The call to t
+ * failed; error: the failure, for people. True: the request is to be made again for the corrected
+ * target. The run may be closed. */
+bool ch_repair_learn(chela_run *run, struct ch_target *t, struct ch_repair *r,
+                     const struct ch_reply *reply, const char *error);
+/* Nothing was learnt. True: the request was a repaired one, and `out` gets both refusals. */
+bool ch_repair_give_up(chela_run *run, struct ch_target *t, struct ch_repair *r,
+                       const struct ch_reply *reply, struct ch_buf *out);
 void ch_repair_release(struct ch_repair *r);
 
 #endif

@@ -1,5 +1,5 @@
-/* side_query.h -- one model call outside of the conversation: no tools, no history, no
- * retry. */
+/* side_query.h -- one model call outside of the conversation: no tools, no history. A refused
+ * request is repaired as in a turn (repair.h); there is no other retry. */
 #ifndef CH_AGENT_SIDE_QUERY_H
 #define CH_AGENT_SIDE_QUERY_H
 #include "agent/handle/run.h"
@@ -12,7 +12,7 @@ struct ch_side_query_opts {
     const char *role;         /* who asks, for the journal; static */
     struct ch_target *target; /* borrowed */
     struct ch_sv system;
-    const struct ch_msg *const *msgs; /* borrowed for the call */
+    struct ch_msg *const *msgs; /* the messages pass to the query, also if it does not start */
     size_t n;
     int64_t max_output_tokens; /* 0: the model's own limit */
     /* Called once, later. text: the reply, may be empty. failed: the error, or "". Both are

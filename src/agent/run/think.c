@@ -648,7 +648,7 @@ void ch_think_reply(chela_run *run, struct ch_reply *r) {
                           .usage = r->usage,
                           .cost = account(run, &r->usage)};
     keep_stop(run, r);
-    ch_repair_worked(run, &run->turn->repair);
+    ch_repair_worked(run, run->target, &run->turn->repair);
     ch_run_outcome_clear_error(run);
     if (!is_private) /* a request of private words holds no history to learn from */
         ch_context_budget_learn(run, &r->usage);

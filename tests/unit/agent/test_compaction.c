@@ -106,6 +106,56 @@ static void test_no_summary(void **state) {
     stage_close(&st);
 }
 
+#define NO_STREAM                                                                              \
+    "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\","                         \
+    "\"message\":\"Your organization must be verified to stream this model.\"}}"
+
+/* A refused request for the summary is made again in the form that the service takes. */
+static void test_repaired(void **state) {
+    static const struct fake_reply replies[] = {{.status = 400, .body = NO_STREAM},
+                                                {.hang = true}};
+    struct stage st;
+    (void)state;
+    open_with(&st, CHELA_COMPACTION_DEFAULT, 12, 150, replies, CH_LEN(replies));
+    stage_start(&st, "go");
+    for (int i = 0; i < 100 && st.model.nrequests < 2; i++)
+        ch_loop_tick(st.rt->loop);
+    assert_true(sent(&st, 0, "\"stream\":true"));
+    assert_false(sent(&st, 1, "\"stream\":true"));
+    assert_true(sent(&st, 1, "You write the memory of a conversation"));
+    chela_cancel(st.run, NULL);
+    stage_finish(&st);
+    stage_close(&st);
+}
+
+static void close_at_warning(struct stage *st, const struct chela_event *ev) {
+    if (ev->type == CHELA_EV_WARNING && st->session) {
+        if (st->arg)
+            chela_session_close(CH_TAKE(st->session));
+        else
+            chela_cancel(st->run, NULL);
+    }
+}
+
+/* The warning about the refusal reaches a host that stops the run or closes the session. */
+static void test_closed_at_the_refusal(void **state) {
+    static const struct fake_reply replies[] = {{.status = 400, .body = NO_STREAM},
+                                                {.hang = true}};
+    (void)state;
+    for (long arg = 0; arg < 2; arg++) {
+        struct stage st;
+        open_with(&st, CHELA_COMPACTION_DEFAULT, 12, 150, replies, CH_LEN(replies));
+        st.on_event = close_at_warning;
+        st.arg = arg;
+        stage_start(&st, "go");
+        for (int i = 0; i < 100; i++)
+            ch_loop_tick(st.rt->loop);
+        assert_int_equal(st.ends, arg ? 0 : 1);
+        assert_int_equal(st.model.open, 0);
+        stage_close(&st);
+    }
+}
+
 /* A run that is cancelled while a second summary is written has paid for the first one. */
 static void test_cancelled_after_a_summary(void **state) {
     static const struct fake_reply replies[] = {{.body = A_SAY("no summary")}, {.hang = true}};
@@ -209,6 +259,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_it_fits),           cmocka_unit_test(test_retain),
         cmocka_unit_test(test_off),               cmocka_unit_test(test_no_summary),
+        cmocka_unit_test(test_repaired),
+        cmocka_unit_test(test_closed_at_the_refusal),
         cmocka_unit_test(test_cancelled_after_a_summary),
         cmocka_unit_test(test_one_large_message), cmocka_unit_test(test_stored),
         cmocka_unit_test(test_cancelled_after_pruning),

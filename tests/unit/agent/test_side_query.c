@@ -46,8 +46,7 @@ static void open_run(struct stage *st, const struct fake_reply *reply) {
 }
 
 static struct ch_side_query *query(struct stage *st, int64_t max_output_tokens) {
-    struct ch_msg *m = ch_msg_text(CH_MSG_USER, CH_SV("the question"), 1);
-    const struct ch_msg *const msgs[] = {m};
+    struct ch_msg *msgs[] = {ch_msg_text(CH_MSG_USER, CH_SV("the question"), 1)};
     struct ch_side_query *q = NULL;
     struct chela_error err = {0};
     const struct ch_side_query_opts opts = {.run = st->run,
@@ -61,7 +60,6 @@ static struct ch_side_query *query(struct stage *st, int64_t max_output_tokens) 
                                             .user = &answer};
     if (ch_side_query_start(&opts, &q, &err) < 0)
         fail_msg("%s", err.message);
-    ch_msg_free(m); /* borrowed for the call only */
     assert_non_null(q);
     assert_int_equal(answer.calls, 0); /* called later */
     return q;
