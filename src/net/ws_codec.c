@@ -316,19 +316,28 @@ static size_t take_message(struct ch_ws_reader *r, struct ch_sv bytes, struct ch
     return n;
 }
 
+/* Reads the header of a frame as far as it has come. */
+static size_t take_head(struct ch_ws_reader *r, struct ch_sv bytes, struct chela_error *err,
+                        int *rc) {
+    size_t n = 0;
+    while (n < bytes.n && (r->nhead < 2 || r->nhead < head_size(r)))
+        r->head[r->nhead++] = (unsigned char)bytes.p[n++];
+    if (r->nhead >= 2 && r->nhead == head_size(r))
+        *rc = begin_payload(r, err);
+    return n;
+}
+
 int ch_ws_feed(struct ch_ws_reader *r, struct ch_sv bytes, struct chela_error *err) {
     int rc = 0;
     while (rc == 0 && bytes.n && !r->stopped) {
-        size_t n = 1;
+        size_t n;
         if (is_at_hand(r, bytes)) {
             n = take_message(r, bytes, err, &rc);
         } else if (r->in_payload) {
             n = take_payload(r, bytes);
             rc = r->left ? 0 : end_frame(r, err);
         } else {
-            r->head[r->nhead++] = (unsigned char)bytes.p[0];
-            if (r->nhead >= 2 && r->nhead == head_size(r))
-                rc = begin_payload(r, err);
+            n = take_head(r, bytes, err, &rc);
         }
         bytes = ch_sv(bytes.p + n, bytes.n - n);
     }

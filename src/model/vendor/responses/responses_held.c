@@ -11,6 +11,7 @@
 
 void ch_responses_held_clear(struct ch_responses_held *h) {
     ch_buf_release(&h->reply);
+    ch_buf_release(&h->calls);
     ch_buf_release(&h->id);
     ch_buf_release(&h->head);
     ch_buf_release(&h->tail);
@@ -76,6 +77,71 @@ static bool is_mute(const struct ch_json *item) {
            !ch_json_get_str(item, "encrypted_content").n;
 }
 
+/* The end of the items of the reply at the begin of `added`; NULL: they are others. */
+static const char *past_reply(const struct ch_responses_held *h, struct ch_sv added) {
+    char room[ROOM];
+    CH_ARENA_AUTO arena = CH_ARENA_IN(room);
+    const struct ch_json *theirs = NULL, *ours = NULL;
+    const char *at = added.p, *end = added.p + added.n;
+    if (ch_json_parse(&arena, ch_buf_sv(&h->reply), CH_JSON_REPLACE, &theirs, NULL, NULL) < 0)
+        return NULL;
+    for (CH_JSON_EACH(event, theirs)) {
+        const struct ch_json *item = ch_json_get(event, "item");
+        if (is_mute(item))
+            continue;
+        const char *next = at < end && *at == ',' ? ch_pull_past(at + 1, end) : NULL;
+        if (!next ||
+            ch_json_parse(&arena, ch_sv(at + 1, (size_t)(next - at - 1)), CH_JSON_REPLACE, &ours,
+                          NULL, NULL) < 0 ||
+            !same_item(ours, item, &arena))
+            return NULL;
+        at = next;
+    }
+    return at;
+}
+
+bool ch_responses_held_rest(const struct ch_responses_held *h, uint64_t history,
+                            const struct ch_sv body[3], struct ch_sv *rest) {
+    struct ch_sv items = body[1];
+    if (!h->id.n || !history || history != h->history || items.n <= h->nitems ||
+        !ch_sv_eq(body[0], ch_buf_sv(&h->head)) || !ch_sv_eq(body[2], ch_buf_sv(&h->tail)))
+        return false;
+    const char *end = items.p + items.n;
+    struct ch_sv added = ch_sv(items.p + h->nitems, items.n - h->nitems);
+    bool same = h->plain && added.n >= h->calls.n &&
+                ch_sv_eq(ch_sv(added.p, h->calls.n), ch_buf_sv(&h->calls));
+    const char *at = same ? added.p + h->calls.n : past_reply(h, added);
+    if (!at || at + 1 >= end || *at != ',')
+        return false;
+    *rest = ch_sv(at + 1, (size_t)(end - at - 1));
+    return true;
+}
+
+/* --- the last request and its reply */
+
+static void held_set(struct ch_buf *to, struct ch_sv text) {
+    if (ch_sv_eq(ch_buf_sv(to), text))
+        return;
+    ch_buf_clear(to);
+    ch_buf_add_sv(to, text);
+}
+
+void ch_responses_held_sent(struct ch_responses_held *h, uint64_t history,
+                            const struct ch_sv body[3]) {
+    if (!h->reply.max)
+        ch_buf_init(&h->reply, CH_LIMIT_WS_MESSAGE);
+    ch_buf_clear(&h->reply);
+    ch_buf_clear(&h->id);
+    ch_buf_clear(&h->calls);
+    h->plain = true;
+    ch_buf_addc(&h->reply, '[');
+    bool whole = body[2].n && *body[2].p == ']'; /* else the tail has items of this request alone */
+    h->history = whole && body[1].n ? history : 0;
+    h->nitems = body[1].n;
+    held_set(&h->head, body[0]);
+    held_set(&h->tail, body[2]);
+}
+
 /* Goes to the value of a member. False: there is none. */
 static bool held_find(struct ch_pull *p, const char *name) {
     struct ch_sv key;
@@ -112,90 +178,23 @@ static bool pull_call(struct ch_pull *p, struct call *c) {
     return ch_sv_is(c->type, "\"function_call\"") && c->id.n && c->name.n && c->arguments.n;
 }
 
-/* As past_reply for most replies: calls that are written as the service wrote them. */
-static const char *past_calls(const struct ch_responses_held *h, struct ch_sv added) {
+/* Writes a call as a request has it. A call in another form is compared in full later. */
+static void expect_call(struct ch_responses_held *h, struct ch_sv event) {
+    static const struct ch_sv item = CH_SV("\"item\":");
     CH_BUF_AUTO scratch = {0};
-    const char *at = added.p, *end = added.p + added.n;
-    struct ch_sv key;
-    struct ch_pull p;
-    ch_pull_init(&p, ch_buf_sv(&h->reply), &scratch);
-    if (!ch_pull_enter(&p, '['))
-        return NULL;
-    while (ch_pull_item(&p)) {
-        struct call theirs = {0}, ours = {0};
-        struct ch_pull own = {.at = at + 1, .end = end, .scratch = &scratch, .depth = 1};
-        if (!held_find(&p, "item") || !pull_call(&p, &theirs) || at == end || *at != ',' ||
-            !pull_call(&own, &ours) || !ch_sv_eq(theirs.id, ours.id) ||
-            !ch_sv_eq(theirs.name, ours.name) || !ch_sv_eq(theirs.arguments, ours.arguments))
-            return NULL;
-        at = own.at;
-        while (ch_pull_key(&p, &key))
-            ch_pull_skip(&p);
-    }
-    return ch_pull_failed(&p) ? NULL : at;
-}
-
-/* The end of the items of the reply at the begin of `added`; NULL: they are others. */
-static const char *past_reply(const struct ch_responses_held *h, struct ch_sv added) {
-    char room[ROOM];
-    CH_ARENA_AUTO arena = CH_ARENA_IN(room);
-    const struct ch_json *theirs = NULL, *ours = NULL;
-    const char *at = added.p, *end = added.p + added.n;
-    if (ch_json_parse(&arena, ch_buf_sv(&h->reply), CH_JSON_REPLACE, &theirs, NULL, NULL) < 0)
-        return NULL;
-    for (CH_JSON_EACH(event, theirs)) {
-        const struct ch_json *item = ch_json_get(event, "item");
-        if (is_mute(item))
-            continue;
-        const char *next = at < end && *at == ',' ? ch_pull_past(at + 1, end) : NULL;
-        if (!next ||
-            ch_json_parse(&arena, ch_sv(at + 1, (size_t)(next - at - 1)), CH_JSON_REPLACE, &ours,
-                          NULL, NULL) < 0 ||
-            !same_item(ours, item, &arena))
-            return NULL;
-        at = next;
-    }
-    return at;
-}
-
-bool ch_responses_held_rest(const struct ch_responses_held *h, uint64_t history,
-                            const struct ch_sv body[3], struct ch_sv *rest) {
-    struct ch_sv items = body[1];
-    if (!h->id.n || !history || history != h->history || items.n <= h->nitems ||
-        !ch_sv_eq(body[0], ch_buf_sv(&h->head)) || !ch_sv_eq(body[2], ch_buf_sv(&h->tail)))
-        return false;
-    const char *end = items.p + items.n;
-    struct ch_sv added = ch_sv(items.p + h->nitems, items.n - h->nitems);
-    const char *at = past_calls(h, added);
-    if (!at)
-        at = past_reply(h, added);
-    if (!at || at + 1 >= end || *at != ',')
-        return false;
-    *rest = ch_sv(at + 1, (size_t)(end - at - 1));
-    return true;
-}
-
-/* --- the last request and its reply */
-
-static void held_set(struct ch_buf *to, struct ch_sv text) {
-    if (ch_sv_eq(ch_buf_sv(to), text))
+    struct call c = {0};
+    const char *end = event.p + event.n, *at = memmem(event.p, event.n, item.p, item.n);
+    struct ch_pull p = {.at = at ? at + item.n : end, .end = end, .scratch = &scratch, .depth = 1};
+    h->plain = h->plain && pull_call(&p, &c);
+    if (!h->plain)
         return;
-    ch_buf_clear(to);
-    ch_buf_add_sv(to, text);
-}
-
-void ch_responses_held_sent(struct ch_responses_held *h, uint64_t history,
-                            const struct ch_sv body[3]) {
-    if (!h->reply.max)
-        ch_buf_init(&h->reply, CH_LIMIT_WS_MESSAGE);
-    ch_buf_clear(&h->reply);
-    ch_buf_clear(&h->id);
-    ch_buf_addc(&h->reply, '[');
-    bool whole = body[2].n && *body[2].p == ']'; /* else the tail has items of this request alone */
-    h->history = whole && body[1].n ? history : 0;
-    h->nitems = body[1].n;
-    held_set(&h->head, body[0]);
-    held_set(&h->tail, body[2]);
+    CH_BUF_LIT(&h->calls, ",{\"type\":\"function_call\",\"call_id\":");
+    ch_buf_add_sv(&h->calls, c.id);
+    CH_BUF_LIT(&h->calls, ",\"name\":");
+    ch_buf_add_sv(&h->calls, c.name);
+    CH_BUF_LIT(&h->calls, ",\"arguments\":");
+    ch_buf_add_sv(&h->calls, c.arguments);
+    ch_buf_addc(&h->calls, '}');
 }
 
 static void end_reply(struct ch_responses_held *h, struct ch_sv event) {
@@ -215,5 +214,6 @@ void ch_responses_held_event(struct ch_responses_held *h, struct ch_sv type, str
     } else if (ch_sv_is(type, "response.output_item.done")) {
         ch_buf_add_str(&h->reply, h->reply.n > 1 ? "," : "");
         ch_buf_add_sv(&h->reply, event);
+        expect_call(h, event);
     }
 }

@@ -18,6 +18,8 @@ struct ch_responses_held {
     size_t nitems;    /* bytes of its items */
     struct ch_buf head, tail;
     struct ch_buf reply; /* its events that have an item: "[{..},{..}]" */
+    struct ch_buf calls; /* its items as a request usually has them, if `plain` */
+    bool plain;          /* all of them are calls without special members */
     struct ch_buf id;    /* of the reply; empty: the service holds none */
 };
 
