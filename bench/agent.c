@@ -1,10 +1,11 @@
 /* agent.c -- chela under the contract of an agent-runtime benchmark.
  *
- *   agent URL AGENTS TOOL_MS
+ *   agent [http|websocket] URL AGENTS TOOL_MS
  *
  * Runs AGENTS conversations at once in one process, each with the prompt "go"
  * and one tool, add(a, b), that waits TOOL_MS milliseconds. The model is at
- * URL/v1/messages. Prints tools=<calls> sum=<sum of results> text=<characters>.
+ * URL/v1/messages, or with a transport at URL/v1/responses. Prints tools=<calls>
+ * sum=<sum of results> text=<characters>.
  * Uses the public API as any program would. */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -56,7 +57,21 @@ static void check(int rc, const struct chela_error *err) {
     exit(1);
 }
 
+/* The Responses API at the URL. */
+static void use_responses(chela_runtime *rt, const char *transport, const char *url) {
+    static char base[512];
+    struct chela_error err = {0};
+    snprintf(base, sizeof(base), "%s/v1", url);
+    struct chela_provider_opts opts =
+        CHELA_PROVIDER_OPTS(.name = "bench", .api = "openai-responses", .base_url = base,
+                            .api_key = "k", .transport = transport);
+    check(chela_runtime_provider(rt, &opts, &err), &err);
+}
+
 int main(int argc, char **argv) {
+    const char *transport = argc > 1 && strchr(argv[1], ':') == NULL ? argv[1] : NULL;
+    argc -= transport != NULL;
+    argv += transport != NULL;
     if (argc < 2)
         return 2;
     long agents = argc > 2 ? strtol(argv[2], NULL, 10) : 1;
@@ -66,9 +81,13 @@ int main(int argc, char **argv) {
     chela_runtime *rt;
     chela_agent *agent;
     check(chela_runtime_new(NULL, &rt, &err), &err);
+    if (transport)
+        use_responses(rt, transport, argv[1]);
     struct chela_agent_opts opts =
         CHELA_AGENT_OPTS(
-            .model = "anthropic/mock", .base_url = argv[1], .api_key = "k", .system = "",
+            .model = transport ? "bench/mock" : "anthropic/mock",
+            .base_url = transport ? NULL : argv[1], .api_key = transport ? NULL : "k",
+            .system = "",
             .limits = &(struct chela_limits)CHELA_LIMITS(.max_turns = -1, .max_tool_calls = -1));
     check(chela_agent_new(rt, &opts, &agent, &err), &err);
     struct chela_tool_opts tool =

@@ -2,15 +2,16 @@
  *
  *   mock            prints "port N" and serves 127.0.0.1:N until it is killed
  *
- * POST /KEY/VALUE.../v1/messages (Anthropic) or .../v1/chat/completions (OpenAI). The path
- * says how the model behaves:
+ * POST /KEY/VALUE.../v1/messages (Anthropic), .../v1/chat/completions or .../v1/responses
+ * (OpenAI); the last one also over a WebSocket, where a request may continue the last reply. The
+ * path says how the model behaves:
  *
  *   n  rounds of tool calls before the answer (0)     p  calls in a round (1)
  *   t  pieces of the answer (20)                      w  milliseconds before a reply (0)
  *
- * The service keeps no conversation: the number of tool results in the request says which
- * round it is. Call k is add({"a": k, "b": 1}); the answer is t times "hello ". Replies are
- * streamed, one chunk an event, as many events in a write as fit.
+ * The service keeps no conversation, except that of a WebSocket: the number of tool results in
+ * the request says which round it is. Call k is add({"a": k, "b": 1}); the answer is t times
+ * "hello ". Replies are streamed, one chunk an event, as many events in a write as fit.
  *
  * GET /stats gives the number of requests and the most that waited at once; GET /reset
  * forgets them. One thread and one loop: the cost of the service is the same for everyone. */
@@ -29,11 +30,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <openssl/evp.h>
+#include <openssl/sha.h>
+
 #define OUT_MAX 65536  /* bytes collected for one write */
 #define EVENT_MAX 1024 /* the largest event */
 #define REQUEST_MAX (64 << 20)
 
-enum api { ANTHROPIC, OPENAI };
+enum api { ANTHROPIC, OPENAI, RESPONSES };
 
 /* What the path and the body ask for. */
 struct wish {
@@ -50,7 +54,9 @@ struct client {
     size_t out_n, out_at;
     struct wish wish;
     bool replying;
-    long next; /* event of the reply */
+    bool framed;    /* a WebSocket */
+    long continues; /* tool results before its last reply */
+    long next;      /* event of the reply */
     int64_t due;
     struct client *later; /* queue of replies that wait */
 };
@@ -72,9 +78,32 @@ static int64_t now_ms(void) {
 
 /* --- the reply, event by event */
 
-/* Append one chunk with one event. */
+static size_t frame_head(char *at, size_t n) {
+    at[0] = (char)0x81;
+    at[1] = (char)(n < 126 ? n : 126);
+    at[2] = (char)(n >> 8);
+    at[3] = (char)n;
+    return n < 126 ? 2 : 4;
+}
+
+static void add_frame(struct client *c, const char *format, va_list ap) {
+    char text[EVENT_MAX];
+    int n = vsnprintf(text, sizeof(text), format, ap);
+    c->out_n += frame_head(c->out + c->out_n, (size_t)n);
+    memcpy(c->out + c->out_n, text, (size_t)n);
+    c->out_n += (size_t)n;
+}
+
+/* Append one chunk, or one frame, with one event. */
 static void add_event(struct client *c, const char *name, const char *format, ...) {
     char text[EVENT_MAX];
+    if (c->framed) {
+        va_list ap;
+        va_start(ap, format);
+        add_frame(c, format, ap);
+        va_end(ap);
+        return;
+    }
     int n = name ? snprintf(text, sizeof(text), "event: %s\ndata: ", name)
                  : snprintf(text, sizeof(text), "data: ");
     va_list ap;
@@ -86,9 +115,10 @@ static void add_event(struct client *c, const char *name, const char *format, ..
 }
 
 static void add_start(struct client *c) {
-    c->out_n +=
-        (size_t)sprintf(c->out + c->out_n, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
-                                           "Transfer-Encoding: chunked\r\n\r\n");
+    if (!c->framed)
+        c->out_n += (size_t)sprintf(c->out + c->out_n,
+                                    "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+                                    "Transfer-Encoding: chunked\r\n\r\n");
     if (c->wish.api == ANTHROPIC)
         add_event(c, "message_start",
                   "{\"type\":\"message_start\",\"message\":{\"id\":\"msg_%ld\","
@@ -96,10 +126,41 @@ static void add_start(struct client *c) {
                   "\"content\":[],\"stop_reason\":null,\"stop_sequence\":null,"
                   "\"usage\":{\"input_tokens\":10,\"output_tokens\":1}}}",
                   requests);
+    if (c->wish.api == RESPONSES)
+        add_event(c, "response.created",
+                  "{\"type\":\"response.created\",\"response\":{\"id\":\"resp_%ld\",\"object\":"
+                  "\"response\",\"status\":\"in_progress\",\"model\":\"mock\",\"output\":[]}}",
+                  requests);
+}
+
+/* The same events for a call of the Responses API. */
+static void add_responses_call(struct client *c, long k, long at) {
+    add_event(c, "response.output_item.added",
+              "{\"type\":\"response.output_item.added\",\"output_index\":%ld,\"item\":{\"type\":"
+              "\"function_call\",\"id\":\"fc_%024ld\",\"call_id\":\"call_%024ld\",\"name\":\"add\","
+              "\"arguments\":\"\",\"status\":\"in_progress\"}}",
+              at, k, k);
+    add_event(c, "response.function_call_arguments.delta",
+              "{\"type\":\"response.function_call_arguments.delta\",\"item_id\":\"fc_%024ld\","
+              "\"output_index\":%ld,\"delta\":\"{\\\"a\\\": %ld\"}",
+              k, at, k);
+    add_event(c, "response.function_call_arguments.delta",
+              "{\"type\":\"response.function_call_arguments.delta\",\"item_id\":\"fc_%024ld\","
+              "\"output_index\":%ld,\"delta\":\", \\\"b\\\": 1}\"}",
+              k, at);
+    add_event(c, "response.output_item.done",
+              "{\"type\":\"response.output_item.done\",\"output_index\":%ld,\"item\":{\"type\":"
+              "\"function_call\",\"id\":\"fc_%024ld\",\"call_id\":\"call_%024ld\",\"name\":\"add\","
+              "\"arguments\":\"{\\\"a\\\": %ld, \\\"b\\\": 1}\",\"status\":\"completed\"}}",
+              at, k, k, k);
 }
 
 /* The start, two pieces of the arguments and the end of call `k`; `at` is its block. */
 static void add_call(struct client *c, long k, long at) {
+    if (c->wish.api == RESPONSES) {
+        add_responses_call(c, k, at);
+        return;
+    }
     if (c->wish.api == OPENAI) {
         add_event(
             c, NULL,
@@ -140,28 +201,49 @@ static void add_piece(struct client *c, bool first) {
             "\"finish_reason\":null}]}");
         return;
     }
-    if (first)
+    if (first && c->wish.api == RESPONSES)
+        add_event(c, "response.output_item.added",
+                  "{\"type\":\"response.output_item.added\",\"output_index\":0,\"item\":{\"type\":"
+                  "\"message\",\"id\":\"msg_1\",\"role\":\"assistant\",\"status\":\"in_progress\","
+                  "\"content\":[]}}");
+    else if (first)
         add_event(c, "content_block_start",
                   "{\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":"
                   "\"text\",\"text\":\"\"}}");
     /* Written once: the cost of the service is not what is measured. */
-    static char piece[EVENT_MAX];
-    static size_t n;
-    size_t from = c->out_n;
-    if (n) {
-        memcpy(c->out + from, piece, n);
-        c->out_n += n;
+    static struct {
+        char text[EVENT_MAX];
+        size_t n;
+    } pieces[RESPONSES + 1][2];
+    size_t from = c->out_n, *n = &pieces[c->wish.api][c->framed].n;
+    char *piece = pieces[c->wish.api][c->framed].text;
+    if (*n) {
+        memcpy(c->out + from, piece, *n);
+        c->out_n += *n;
         return;
     }
-    add_event(c, "content_block_delta",
-              "{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\","
-              "\"text\":\"hello \"}}");
-    n = c->out_n - from;
-    memcpy(piece, c->out + from, n);
+    if (c->wish.api == RESPONSES)
+        add_event(c, "response.output_text.delta",
+                  "{\"type\":\"response.output_text.delta\",\"item_id\":\"msg_1\","
+                  "\"output_index\":0,\"content_index\":0,\"delta\":\"hello \"}");
+    else
+        add_event(
+            c, "content_block_delta",
+            "{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\","
+            "\"text\":\"hello \"}}");
+    *n = c->out_n - from;
+    memcpy(piece, c->out + from, *n);
 }
 
 static void add_end(struct client *c, bool calls) {
-    if (c->wish.api == OPENAI) {
+    if (c->wish.api == RESPONSES)
+        add_event(
+            c, "response.completed",
+            "{\"type\":\"response.completed\",\"response\":{\"id\":\"resp_%ld\",\"object\":"
+            "\"response\",\"status\":\"completed\",\"model\":\"mock\",\"output\":[],\"usage\":{"
+            "\"input_tokens\":10,\"output_tokens\":10,\"total_tokens\":20}}}",
+            requests);
+    else if (c->wish.api == OPENAI) {
         add_event(
             c, NULL,
             "{\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"mock\","
@@ -178,7 +260,8 @@ static void add_end(struct client *c, bool calls) {
                   calls ? "tool_use" : "end_turn");
         add_event(c, "message_stop", "{\"type\":\"message_stop\"}");
     }
-    c->out_n += (size_t)sprintf(c->out + c->out_n, "0\r\n\r\n");
+    if (!c->framed)
+        c->out_n += (size_t)sprintf(c->out + c->out_n, "0\r\n\r\n");
 }
 
 /* Collect events up to OUT_MAX. Event 0 is the start, the last one the end. */
@@ -274,6 +357,9 @@ static bool read_wish(char *path, const char *body, size_t n, struct wish *w) {
     else if (strncmp(path, "/v1/chat/completions", 20) == 0) {
         w->api = OPENAI;
         w->done = count(body, n, "\"tool_call_id\"");
+    } else if (strncmp(path, "/v1/responses", 13) == 0) {
+        w->api = RESPONSES;
+        w->done = count(body, n, "\"function_call_output\"");
     } else
         return false;
     return true;
@@ -321,8 +407,70 @@ static void serve(struct client *c, char *head, const char *body, size_t n) {
     }
 }
 
+/* --- a WebSocket */
+
+/* A request that continues the last reply has the results after that reply only. */
+static void serve_message(struct client *c, char *text, size_t n) {
+    long done = count(text, n, "\"function_call_output\"");
+    bool rest = memmem(text, n < 200 ? n : 200, "\"previous_response_id\"", 22) != NULL;
+    c->wish.done = c->continues = rest ? c->continues + done : done;
+    begin_reply(c);
+}
+
+/* Serve the message in c->in if it is complete. */
+static void take_message(struct client *c) {
+    const unsigned char *p = (const unsigned char *)c->in;
+    size_t head = 2, n;
+    if (c->replying || c->n < 14)
+        return;
+    n = p[1] & 127;
+    if (n == 126) {
+        n = (size_t)p[2] << 8 | p[3];
+        head = 4;
+    } else if (n == 127) {
+        n = (size_t)p[6] << 24 | (size_t)p[7] << 16 | (size_t)p[8] << 8 | p[9];
+        head = 10;
+    }
+    if (c->n < head + 4 + n)
+        return;
+    char *text = c->in + head + 4;
+    for (size_t i = 0; i < n; i++)
+        text[i] = (char)(text[i] ^ (char)p[head + i % 4]);
+    c->n = 0;
+    if ((p[0] & 15) == 8)
+        shutdown(c->fd, SHUT_RDWR);
+    else
+        serve_message(c, text, n);
+}
+
+/* Accept the WebSocket that a head asks for. */
+static void upgrade(struct client *c, char *head) {
+    static const char suffix[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+    unsigned char text[64], digest[SHA_DIGEST_LENGTH], accept[32];
+    char answer[256], *path = strchr(head, ' ') + 1;
+    const char *key = strcasestr(head, "\r\nsec-websocket-key: ");
+    if (!key || strlen(key) < 21 + 24)
+        return;
+    memcpy(text, key + 21, 24);
+    memcpy(text + 24, suffix, sizeof(suffix) - 1);
+    SHA1(text, 24 + sizeof(suffix) - 1, digest);
+    EVP_EncodeBlock(accept, digest, sizeof(digest));
+    int n = snprintf(answer, sizeof(answer),
+                     "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
+                     "Connection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n",
+                     (const char *)accept);
+    path[strcspn(path, " ")] = '\0';
+    c->framed = read_wish(path, "", 0, &c->wish);
+    if (send(c->fd, answer, (size_t)n, MSG_NOSIGNAL) < 0)
+        perror("mock: send");
+}
+
 /* Serve the request in c->in if it is complete. */
 static void take_request(struct client *c) {
+    if (c->framed) {
+        take_message(c);
+        return;
+    }
     c->in[c->n] = '\0';
     char *body = strstr(c->in, "\r\n\r\n");
     if (!body || c->replying)
@@ -335,7 +483,10 @@ static void take_request(struct client *c) {
     char *at = c->in;
     body[-1] = '\0';
     c->n = 0; /* one request at a time */
-    serve(c, at, body, size);
+    if (strcasestr(at, "\r\nupgrade: websocket"))
+        upgrade(c, at);
+    else
+        serve(c, at, body, size);
 }
 
 static void read_more(struct client *c) {
