@@ -91,6 +91,26 @@ chela run --model "scripted/$space/one.yaml" --base-url http://127.0.0.1:9 --ses
 chela sessions resume addressed
 check "a model at an address of its own is not called elsewhere" grep -q 'pass --model and --base-url' "$err"
 
+# --- the tools of a session stay the same, with a terminal and without
+printf 'rules:\n  - { when: { user: "^ask", after: none }, call: { tool: ask_user, args: { question: "Which?" } } }\n  - { when: { user: "^run", after: none }, call: { tool: exec, args: { command: "true" } } }\n  - { say: "said {{result}}" }\n' >"$space/asks.yaml"
+same_tools() { # NAME
+    chela sessions export "$2"
+    check "$1: one epoch" test "$(grep -c '"type":"epoch"' "$out")" -eq 1
+}
+chela run --session asks --model "scripted/$space/asks.yaml" --tools ask_user,read --output jsonl "ask"
+exits "a question without a terminal" 5
+asked=$(jq -r 'select(.type == "client_tool_required") | .call_id // .id' "$out")
+chela sessions resume asks --answer "$asked=blue"
+exits "a question that a command answers" 0
+check "a question that a command answers: the answer" grep -q '^said blue' "$out"
+check "--tools goes on" grep -q 'goes on with .*--tools ask_user,read, as before' "$err"
+same_tools "a question that a command answers" asks
+chela run --session waits --model "scripted/$space/asks.yaml" --approve ask --deny todo "run"
+exits "a call that waits" 5
+chela sessions resume waits --allow all
+exits "a call that a command allows" 0
+same_tools "a call that a command allows" waits
+
 # --- replay
 chela run --model "scripted/$space/one.yaml" --workspace site --session again "where am I"
 chela replay again
@@ -130,4 +150,13 @@ for WIDTH in 60 200; do
     ends "$WIDTH columns: leaves the picked one" 0
     say hello --session a --model "scripted/$space/two.yaml"
 done
+chela run --session plain --model "scripted/$space/asks.yaml" "hello"
+open_terminal "$program chat --session plain"
+shows 'goes on with'
+types "again"
+press Enter
+shows '^said'
+press C-d
+ends "a session that goes on at a terminal" 0
+same_tools "a session that goes on at a terminal" plain
 tap_done

@@ -361,17 +361,19 @@ void ch_chat_switch(struct ch_chat *c, const char *key) {
 }
 
 /* The agent of this chat goes on with the session. Its model can be that of the session, its
- * directory cannot. */
+ * directory and its tools cannot. */
 static void chat_recall(struct ch_chat *c, const char *key) {
     struct ch_memo memo = {0};
-    const char *model = c->model, *workspace = c->setup->flags->workspace, *approve = "ask";
+    const char *model = c->model, *approve = "ask";
+    struct ch_setup_flags flags = {.tools = "", .deny = ""};
+    flags.workspace = c->setup->flags->workspace;
     ch_memo_load(&memo, c->setup->store, key);
-    if (memo.workspace && !workspace)
+    if (memo.workspace && !flags.workspace)
         ch_console_note(c->console,
                         "this session worked in %s: 'chela chat --session %s' goes on there",
                         memo.workspace, key);
-    workspace = workspace ? workspace : ".";
-    ch_memo_use(&memo, key, c->console, &model, &workspace, &approve);
+    flags.workspace = flags.workspace ? flags.workspace : ".";
+    ch_memo_use(&memo, key, c->console, &model, &flags, &approve);
     if (model && model != c->model)
         c->model = ch_dup(model);
     ch_memo_release(&memo);
@@ -379,7 +381,7 @@ static void chat_recall(struct ch_chat *c, const char *key) {
 
 void ch_chat_keep(const struct ch_chat *c) {
     const char *approve = strcmp(c->approve_name, "ask") == 0 ? NULL : c->approve_name;
-    ch_memo_keep(c->agent, c->model, c->setup->flags->workspace, approve, false);
+    ch_memo_keep(c->agent, c->model, c->setup, approve, false);
 }
 
 void ch_chat_continue(struct ch_chat *c, const char *key) {

@@ -75,6 +75,7 @@ struct talk {
     const char *model; /* of the agent; borrowed from flags or the configuration */
     char *key; /* owned: key of the session; NULL: a new session */
     struct ch_memo memo; /* owned: settings that the session was used with */
+    bool alone; /* nobody can be asked */
     int code;
 };
 
@@ -126,11 +127,13 @@ static int chat_make_agent(struct talk *t, const char *model, const char *key,
     struct flags *f = &t->flags;
     if (key && t->setup.store && !t->memo.model && !t->memo.workspace) {
         ch_memo_load(&t->memo, t->setup.store, key);
-        ch_memo_use(&t->memo, key, &t->console, model ? &model : &f->model, &f->setup.workspace,
+        ch_memo_use(&t->memo, key, &t->console, model ? &model : &f->model, &f->setup,
                     &f->approve);
+        if (t->memo.questions)
+            t->setup.silent = t->memo.questions == CH_MEMO_SILENT;
     }
     model = model ? model : f->model;
-    enum chela_approve approve = t->setup.nobody ? CHELA_APPROVE_DENY : CHELA_APPROVE_ASK;
+    enum chela_approve approve = t->alone ? CHELA_APPROVE_DENY : CHELA_APPROVE_ASK;
     struct chela_limits limits = CHELA_LIMITS(
         .max_turns = f->max_turns, .max_tool_calls = f->max_tool_calls,
         .max_consecutive_errors = f->max_errors, .token_budget = f->token_budget,
@@ -149,7 +152,7 @@ static int chat_make_agent(struct talk *t, const char *model, const char *key,
     int rc = ch_setup_agent(&t->setup, &opt, &t->agent, err);
     t->model = opt.model;
     if (rc == 0)
-        ch_memo_keep(t->agent, model, f->setup.workspace, f->approve, f->base_url != NULL);
+        ch_memo_keep(t->agent, model, &t->setup, f->approve, f->base_url != NULL);
     return rc;
 }
 
@@ -319,7 +322,7 @@ static int line_by_line(struct talk *t, struct chela_error *err) {
     }
     t->signals = ch_signals_new();
     ch_asker_open(&t->asker, &t->console, t->signals);
-    t->setup.nobody = !ch_asker_there(&t->asker);
+    t->alone = t->setup.silent = !ch_asker_there(&t->asker);
     int rc = chat_set_up(t, err);
     if (rc == 0)
         rc = chat_make_agent(t, NULL, t->key, err);

@@ -723,10 +723,9 @@ static int run_expand(const chela_agent *agent, struct ch_cli_input *prompt,
 }
 
 /* The settings that the session was used with count where the command line says nothing. */
-static void run_recall(struct run *r, chela_store *store) {
+static void run_recall(struct run *r) {
     struct flags *f = &r->flags;
-    ch_memo_load(&r->memo, store, r->key);
-    ch_memo_use(&r->memo, r->key, &r->console, &f->model, &f->setup.workspace, &f->approve);
+    ch_memo_use(&r->memo, r->key, &r->console, &f->model, &f->setup, &f->approve);
 }
 
 /* Opens the store, and finds the session in it. */
@@ -741,10 +740,14 @@ static int run_open_store(struct run *r, struct ch_setup *setup, struct chela_er
         rc = ch_setup_store_lasts(setup, err);
     if (rc == 0)
         rc = run_choose_session(r, setup->store, err);
+    if (rc == 0)
+        ch_memo_load(&r->memo, setup->store, r->key);
     if (rc == 0 && (r->resume || f->resume_last))
-        run_recall(r, setup->store);
-    if (r->resume && r->paused)
-        setup->nobody = false; /* a question stays open until a person answers */
+        run_recall(r);
+    if (r->memo.questions)
+        setup->silent = r->memo.questions == CH_MEMO_SILENT;
+    else if (r->resume && r->paused)
+        setup->silent = false; /* a question stays open until a person answers */
     return rc;
 }
 
@@ -758,7 +761,7 @@ static int run_make_agent(struct run *r, struct ch_setup *setup, struct texts *t
     opt.approve = consent(r);
     int rc = ch_setup_agent(setup, &opt, out, err);
     if (rc == 0 && setup->store)
-        ch_memo_keep(*out, f->model, f->setup.workspace, f->approve, f->base_url != NULL);
+        ch_memo_keep(*out, f->model, setup, f->approve, f->base_url != NULL);
     if (rc == 0 && (r->resume || ch_asker_there(&r->asker))) {
         struct chela_hooks hooks = CHELA_HOOKS(.user = r, .approve = run_decide);
         rc = ch_setup_hooks(setup, *out, &hooks, err);
@@ -779,7 +782,7 @@ static int run_perform(struct run *r, const struct ch_env *env, struct chela_err
                              .model = r->flags.model,
                              .signals = r->signals,
                              .local = true,
-                             .nobody = !ch_asker_there(&r->asker) && !r->flags.background};
+                             .silent = !ch_asker_there(&r->asker) && !r->flags.background};
     chela_agent *agent = NULL;
     int rc = run_read_texts(r, &texts, err);
     if (rc == 0)

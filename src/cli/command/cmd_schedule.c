@@ -124,7 +124,7 @@ static int schedule_with_store(const struct ch_cmd *cmd, const struct ch_env *en
     if (code < 0) {
         ch_setup_begin(&s.setup, env, &s.flags.setup, &s.console);
         s.setup.uses = CH_USES_SCHEDULES | (runtime ? CH_USES_RUN : CH_USES_STORE);
-        s.setup.nobody = true;
+        s.setup.silent = true;
         int rc = schedule_prepare(&s, CH_STORE_WANTED, runtime);
         if (rc == 0)
             rc = body(&s);

@@ -466,7 +466,7 @@ static int serve_read_config(struct serve *s, const struct ch_env *env, struct c
                                  .flags = &s->flags.setup,
                                  .console = &s->console,
                                  .ca_file = s->flags.ca_file,
-                                 .nobody = true,
+                                 .silent = true,
                                  .no_demo = true,
                                  .model = s->flags.model};
     s->setup.log = s->console.json ? log_json : NULL;

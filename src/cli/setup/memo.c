@@ -19,6 +19,13 @@ static char *memo_text(const char *json, size_t n, const char *pointer) {
     return copy;
 }
 
+static bool memo_is(const char *json, const char *pointer, const char *value) {
+    char *text = memo_text(json, strlen(json), pointer);
+    bool is = text && strcmp(text, value) == 0;
+    free(text);
+    return is;
+}
+
 static int memo_on_record(const struct chela_store_record *r, void *user) {
     struct ch_memo *m = user;
     if (strcmp(chela_store_record_name(r->type), "state") != 0)
@@ -31,9 +38,12 @@ static int memo_on_record(const struct chela_store_record *r, void *user) {
     m->workspace = memo_text(host, strlen(host), "/workspace");
     m->approve = memo_text(host, strlen(host), "/approve");
     m->directory = memo_text(host, strlen(host), "/directory");
-    char *base_url = memo_text(host, strlen(host), "/base_url");
-    m->base_url = base_url && strcmp(base_url, "true") == 0;
-    free(base_url);
+    m->tools = chela_json_get(host, strlen(host), "/tools", NULL); /* may be "" */
+    m->deny = memo_text(host, strlen(host), "/deny");
+    m->base_url = memo_is(host, "/base_url", "true");
+    m->questions = memo_is(host, "/questions", "true")    ? CH_MEMO_ASKS
+                   : memo_is(host, "/questions", "false") ? CH_MEMO_SILENT
+                                                          : CH_MEMO_UNKNOWN;
     chela_free(host);
     return 0;
 }
@@ -49,7 +59,7 @@ void ch_memo_load(struct ch_memo *m, chela_store *store, const char *key) {
         return;
     uint64_t from = last > TAIL ? last - TAIL : 1;
     chela_store_records(store, key, from, memo_on_record, m, NULL);
-    if (from > 1 && !m->model && !m->workspace && !m->approve && !m->directory)
+    if (from > 1 && !m->model && !m->workspace && !m->approve && !m->directory && !m->questions)
         chela_store_records(store, key, 1, memo_on_record, m, NULL);
 }
 
@@ -59,17 +69,19 @@ static void memo_take(struct ch_draft *d, const char *flag, const char *kept, co
     if (!kept || *value)
         return;
     *value = kept;
-    fprintf(d->f, " %s %s", flag, kept);
+    fprintf(d->f, " %s %s", flag, *kept ? kept : "''");
 }
 
 void ch_memo_use(struct ch_memo *m, const char *key, struct ch_console *console,
-                 const char **model, const char **workspace, const char **approve) {
+                 const char **model, struct ch_setup_flags *flags, const char **approve) {
     struct ch_draft d;
     bool strict = m->approve && strcmp(m->approve, "deny") == 0;
     ch_draft_init(&d);
     if (!m->base_url)
         memo_take(&d, "--model", m->model, model);
-    memo_take(&d, "--workspace", m->workspace, workspace);
+    memo_take(&d, "--workspace", m->workspace, &flags->workspace);
+    memo_take(&d, "--tools", m->tools, &flags->tools);
+    memo_take(&d, "--deny", m->deny, &flags->deny);
     if (strict)
         memo_take(&d, "--approve", m->approve, approve);
     ch_draft_finish(&d);
@@ -95,8 +107,9 @@ static void memo_add(struct ch_draft *d, const char *name, const char *value) {
     ch_draft_quote(d->f, value);
 }
 
-void ch_memo_keep(chela_agent *agent, const char *model, const char *workspace,
+void ch_memo_keep(chela_agent *agent, const char *model, const struct ch_setup *setup,
                   const char *approve, bool base_url) {
+    const char *workspace = setup->flags->workspace;
     struct ch_draft d;
     char *real = workspace ? realpath(workspace, NULL) : NULL, *here = realpath(".", NULL);
     ch_draft_init(&d);
@@ -105,8 +118,11 @@ void ch_memo_keep(chela_agent *agent, const char *model, const char *workspace,
     memo_add(&d, "workspace", real ? real : workspace);
     memo_add(&d, "approve", approve);
     memo_add(&d, "directory", here);
+    memo_add(&d, "tools", setup->flags->tools);
+    memo_add(&d, "deny", setup->flags->deny);
+    fprintf(d.f, "%s\"questions\":%s", ftell(d.f) > 1 ? "," : "", setup->silent ? "false" : "true");
     if (base_url)
-        fprintf(d.f, "%s\"base_url\":true", ftell(d.f) > 1 ? "," : "");
+        fputs(",\"base_url\":true", d.f);
     fputc('}', d.f);
     ch_draft_finish(&d);
     chela_agent_memo(agent, d.p, NULL); /* too long a text is not kept */
@@ -120,6 +136,8 @@ void ch_memo_release(struct ch_memo *m) {
     free(m->directory);
     free(m->workspace);
     free(m->approve);
+    free(m->deny);
+    chela_free(m->tools);
     *m = (struct ch_memo){0};
 }
 

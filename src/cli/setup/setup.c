@@ -586,7 +586,7 @@ static int make_member(struct ch_setup *s, const char *id, const struct chela_ag
     if (check_workspace(s, opts.workspace, err) < 0)
         return err->code;
     struct policy policy = take_policy(&opts);
-    char *deny = s->nobody && !policy.allow ? deny_questions(policy.deny) : NULL;
+    char *deny = s->silent && !policy.allow ? deny_questions(policy.deny) : NULL;
     ch_trust_skills(s, opts.workspace);
     int rc = setup_new_agent(s, &opts, out, err);
     if (rc == 0)
@@ -778,7 +778,7 @@ int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agen
     if (setup_choose_model(s, opts, err) < 0)
         return err->code;
     struct policy policy = take_policy(opts);
-    char *deny = s->nobody && !policy.allow ? deny_questions(policy.deny) : NULL;
+    char *deny = s->silent && !policy.allow ? deny_questions(policy.deny) : NULL;
     if (deny)
         policy.deny = deny;
     ch_trust_skills(s, opts->workspace);

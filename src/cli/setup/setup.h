@@ -95,9 +95,9 @@ struct ch_setup {
     /* replaces log lines for people; its user is the console; set by the caller */
     chela_log_fn *log;
     void *uv_loop;                      /* the host's loop; set by the caller */
-    /* no person can answer questions: ask_user is offered only if a list allows it; set by
+    /* questions are not put to a person: ask_user is offered only if a list allows it; set by
      * the caller */
-    bool nobody;
+    bool silent;
     unsigned uses;     /* enum ch_setup_uses; 0: CH_USES_ALL; set by the caller */
     bool background;   /* agents may be called in the background; set by the caller */
     const char *model; /* model of the command line; borrowed, may be NULL; set by the caller */
