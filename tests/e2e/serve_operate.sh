@@ -208,6 +208,36 @@ call GET /api/usage
 tells "a part of the calls, which says so" '[.truncated, (.calls | length)] | tojson' '[true,5000]'
 call GET /api/activity
 tells "a part of the runs, which says so" '[.truncated, (.runs | length)] | tojson' '[true,5000]'
+call GET "/api/sessions?limit=1"
+tells "a part of the sessions, which says so" '[.truncated, (.sessions | length)] | tojson' '[true,1]'
+call GET "/api/sessions?limit=1000"
+tells "all sessions" .truncated false
+call GET "/api/sessions?limit=1&q=x"
+tells "a part of what was found, which says so" '[.truncated, (.hits | length)] | tojson' '[true,1]'
+call GET /api/approvals
+tells "all waiting calls" .truncated false
+call GET /api/usage
+tells "all budgets" '[.budgets_truncated, (.budgets | length)] | tojson' '[false,0]'
+jq -cn --argjson now "$(date +%s)000" '{chela_session: 1, key: "waits", agent: "coder", title: "", status: "paused", created: $now, updated: $now, records: 3},
+    ({type: "message", data: {run: "run_w", message: {role: "user", content: [{type: "text", text: "ask"}], ts: $now}}},
+     {type: "message", data: {run: "run_w", turn: 1, stop: "tool_use", message: {role: "assistant", ts: $now, api: "anthropic", model: "m",
+         content: [range(1001) | {type: "tool_call", id: "call_\(.)", name: "ask_user", arguments: {question: "Which?"}}]}}},
+     {type: "state", data: {run: "run_w", turn: 1, status: "paused", mode: "react", state: "WAITING", reason: "human_required"}}) |
+    {seq: 1, ts: $now} + .' | awk 'NR > 1 { sub(/"seq":1/, "\"seq\":" NR - 1) } 1' >"$space/waits.jsonl"
+(cd "$space" && with_env "$program" sessions import waits.jsonl >/dev/null 2>"$tmp/import") || cat "$tmp/import"
+call GET /api/approvals
+tells "a part of the waiting calls, which says so" '[.truncated, (.unanswered | length)] | tojson' '[true,1000]'
+python3 - "$space/chela.db" <<'PY'
+import json, sqlite3, sys, time
+db = sqlite3.connect(sys.argv[1], timeout=60)
+day = int(time.time() // 86400)
+db.executemany("INSERT INTO notes(id, key, data, ts) VALUES (?, '', ?, ?)",
+               [(f"budget/{d}/{n:016x}/test", json.dumps({"budget": "person", "of": f"p{n}", "tokens": 1}), day)
+                for d in (day, day + 1) for n in range(1001)])
+db.commit()
+PY
+call GET /api/usage
+tells "a part of the budgets, which says so" '[.budgets_truncated, (.budgets | length)] | tojson' '[true,1000]'
 same "chela usage sums up all" 5001 "$(cd "$space" && with_env "$program" usage --by model --json | jq '.[] | select(.model == "many").calls')"
 
 # --- nodes

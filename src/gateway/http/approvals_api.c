@@ -35,14 +35,17 @@ static void approvals_write_call(struct ch_buf *out, const struct ch_json *w, co
     ch_jw_end(&j, '}');
 }
 
-/* With l->key, an approval id: the session of its call becomes l->found. */
+/* With l->key, an approval id: the session of its call becomes l->found. l->after: more calls
+ * wait than an answer lists. */
 static int approvals_add_call(const char *session, const struct ch_json *agent,
                               const struct ch_json *call, void *user) {
     struct ch_store_lookup *l = user;
     struct ch_sv id = ch_json_get_str(call, "approval_id");
+    if (l->last++ == CH_LIMIT_LISTED)
+        return l->after = 1;
     approvals_write_call(id.n ? &l->out : &l->more, call, session, agent);
     l->found = l->key ? ch_strdup(session) : NULL;
-    return l->key || ++l->last >= CH_LIMIT_LISTED;
+    return l->key != NULL;
 }
 
 static int approvals_query(struct ch_store_lookup *l, struct chela_error *err) {
@@ -55,8 +58,8 @@ static int approvals_query(struct ch_store_lookup *l, struct chela_error *err) {
 
 static void approvals_respond_list(struct ch_request *req, struct ch_store_lookup *l) {
     CH_BUF_AUTO out = {0};
-    ch_buf_addf(&out, "{\"approvals\":[%s],\"unanswered\":[%s]}", ch_buf_str(&l->out),
-                ch_buf_str(&l->more));
+    ch_buf_addf(&out, "{\"approvals\":[%s],\"unanswered\":[%s],\"truncated\":%s}",
+                ch_buf_str(&l->out), ch_buf_str(&l->more), l->after ? "true" : "false");
     ch_request_respond_json(req, 200, &out);
 }
 

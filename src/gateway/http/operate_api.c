@@ -186,6 +186,7 @@ static int query_nodes(struct ch_store_lookup *l, struct chela_error *err) {
     }
     ch_jw_end(&w, ']');
     ch_free(q.list.rows);
+    l->after = ch_store_lookup_exceeds(l); /* l->number is 0: all sessions */
     return rc;
 }
 
@@ -203,6 +204,7 @@ static void respond_nodes(struct ch_request *req, struct ch_store_lookup *l) {
     ch_jw_kint(&w, "uptime_ms", ch_mono_ms(ch_loop_clock(gw->rt->loop)) - gw->started);
     ch_jw_kint(&w, "lanes", (int64_t)gw->nlanes);
     ch_jw_kraw(&w, "nodes", ch_buf_sv(&l->out));
+    ch_jw_kbool(&w, "truncated", l->after);
     ch_jw_end(&w, '}');
     ch_request_respond_json(req, 200, &out);
 }

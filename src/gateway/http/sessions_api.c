@@ -26,8 +26,13 @@
 
 /* --- reading */
 
-/* Takes json. */
+/* Takes json. l->last counts up to the limit l->number; l->after: there are more. */
 static int sessions_api_add(struct ch_store_lookup *l, char *json) {
+    l->after = l->last++ == l->number;
+    if (l->after) {
+        chela_free(json);
+        return 1;
+    }
     ch_buf_addf(&l->out, "%s%s", l->out.n ? "," : "", json);
     chela_free(json);
     return 0;
@@ -36,18 +41,22 @@ static int sessions_api_add(struct ch_store_lookup *l, char *json) {
 static void sessions_api_respond(struct ch_request *req, const char *member,
                                  struct ch_store_lookup *l) {
     CH_BUF_AUTO out = {0};
-    ch_buf_addf(&out, "{\"%s\":[%s]}", member, ch_buf_str(&l->out));
+    ch_buf_addf(&out, "{\"%s\":[%s],\"truncated\":%s}", member, ch_buf_str(&l->out),
+                l->after ? "true" : "false");
     ch_request_respond_json(req, 200, &out);
 }
 
 static int sessions_api_add_session(const struct chela_store_session *s, void *user) {
-    if (!s->last && !*s->title)
-        return 0; /* its first message was refused, or is not stored yet */
-    return sessions_api_add(user, chela_store_session_json(s));
+    struct ch_store_lookup *l = user;
+    if (!s->last && !*s->title) { /* its first message was refused, or is not stored yet */
+        l->after = l->last++ == l->number;
+        return 0;
+    }
+    return sessions_api_add(l, chela_store_session_json(s));
 }
 
 static int query_list(struct ch_store_lookup *l, struct chela_error *err) {
-    struct chela_store_filter filter = CHELA_STORE_FILTER(.limit = (size_t)l->number);
+    struct chela_store_filter filter = CHELA_STORE_FILTER(.limit = (size_t)l->number + 1);
     return chela_store_list(l->store, &filter, sessions_api_add_session, l, err);
 }
 
@@ -64,7 +73,7 @@ static int query_search(struct ch_store_lookup *l, struct chela_error *err) {
     char *only = strchr(l->key, '\n');
     if (only)
         *only++ = 0;
-    return chela_store_search(l->store, l->key, only, (size_t)l->number, add_hit, l, err);
+    return chela_store_search(l->store, l->key, only, (size_t)l->number + 1, add_hit, l, err);
 }
 
 static void respond_search(struct ch_request *req, struct ch_store_lookup *l) {

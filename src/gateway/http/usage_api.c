@@ -4,7 +4,7 @@
  * The calls are read from the journals of the newest sessions, up to a limit; the member
  * `truncated` is true if there are more. A call that also occurs in a copy of its session is
  * listed once. The cost of the runs is summed up, as far as prices are known. The response also
- * lists today's use of the budgets. */
+ * lists today's use of the budgets, up to a limit (`budgets_truncated`). */
 #include "gateway/http/usage_api.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ struct usage_report {
     size_t ncalls;
     double cost;
     size_t nbudgets;
-    bool truncated;
+    bool truncated, budgets_truncated;
     bool priced; /* the cost of at least one run is known */
 };
 
@@ -60,6 +60,10 @@ static int usage_api_add_budget(const struct chela_budget_use *b, void *user) {
     struct usage_report *u = user;
     struct ch_buf *out = &u->lookup->more;
     struct ch_jw w = ch_jw(out);
+    if (u->nbudgets == CH_LIMIT_LISTED) {
+        u->budgets_truncated = true;
+        return 1;
+    }
     ch_buf_addc(out, u->nbudgets++ ? ',' : '[');
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "budget", b->name);
@@ -70,7 +74,7 @@ static int usage_api_add_budget(const struct chela_budget_use *b, void *user) {
     ch_jw_kint(&w, "limit_tokens", b->limit_tokens);
     ch_jw_kint(&w, "resets", b->resets);
     ch_jw_end(&w, '}');
-    return u->nbudgets == CH_LIMIT_LISTED;
+    return 0;
 }
 
 static int query_usage(struct ch_store_lookup *l, struct chela_error *err) {
@@ -87,6 +91,7 @@ static int query_usage(struct ch_store_lookup *l, struct chela_error *err) {
                                  err);
     if (u.nbudgets)
         ch_buf_addc(&l->more, ']');
+    ch_buf_addf(&l->out, ",\"budgets_truncated\":%s", u.budgets_truncated ? "true" : "false");
     return rc;
 }
 

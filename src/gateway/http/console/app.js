@@ -304,7 +304,7 @@ async function listSessions() {
   if (listing) { listing.again = true; return; }
   listing = { again: false };
   try {
-    state.sessions = (await ask("GET", "/api/sessions?limit=200")).sessions;
+    ({ sessions: state.sessions, truncated: state.moreSessions } = await ask("GET", "/api/sessions?limit=200"));
     noteLost();
   } catch (error) {
     if (error.status) trouble(error);
@@ -344,6 +344,7 @@ function showSessions() {
   $("sessions").replaceChildren(...found.map((s) => row(s, "", dot(s), make("span.session-title", {}, inOrder(s.title || s.key)), make("span.session-when", {}, when(s.updated)))));
   const listed = new Set(found.map((s) => s.key));
   const others = text === hits.text ? hits.list.filter((h) => !listed.has(h.key)) : [];
+  if (state.moreSessions) $("sessions").append(make("p.quiet.side-more", {}, say("side.more", state.sessions.length)));
   if (others.length) $("sessions").append(make("h2.side-head", {}, say("side.found")));
   for (const h of others) $("sessions").append(row(h, ".hit", make("span.session-title", {}, inOrder(h.title || h.key)), make("span.session-excerpt", {}, inOrder(h.excerpt))));
   if (!found.length && !others.length) $("sessions").append(make("p.quiet", {}, say(text ? "side.nothing" : "side.none")));

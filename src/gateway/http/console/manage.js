@@ -163,12 +163,12 @@ async function logs(node) {
 /* --- processes that hold sessions of the store */
 
 async function nodes(node) {
-  const { store, shared, version, pid, uptime_ms, lanes, note, nodes: list } = await ask("GET", "/api/nodes");
+  const { store, shared, version, pid, uptime_ms, lanes, note, truncated, nodes: list } = await ask("GET", "/api/nodes");
   const states = { alive: "done", dead: "error", stopped: "paused", unknown: "idle" };
   node.replaceChildren(
     card(say("nodes.this"), facts([say("nodes.version"), version], [say("nodes.pid"), String(pid)], [say("nodes.uptime"), took(uptime_ms)], [say("nodes.lanes"), count(lanes)],
       [say("nodes.store"), `${store}, ${say(shared ? "nodes.shared" : "nodes.alone")}`]), note ? make("p.notice.warn", {}, note) : null),
-    card(say("nodes.all"), make("p.quiet", {}, say("nodes.about")), table([say("nodes.process"), say("nodes.kind"), say("nodes.state"), say("nodes.sessions"), say("nodes.running"), say("nodes.until")],
+    card(say("nodes.all"), make("p.quiet", {}, say("nodes.about")), truncated ? make("p.notice.warn", {}, say("nodes.more")) : null, table([say("nodes.process"), say("nodes.kind"), say("nodes.state"), say("nodes.sessions"), say("nodes.running"), say("nodes.until")],
       list.map((n) => [code(n.name), say(`nodes.${n.kind}`), pill(states[n.state], say(`nodes.${n.state}`)), count(n.sessions), count(n.running), when(n.until)]))));
 }
 

@@ -35,14 +35,16 @@ async function approvals(node) {
     return one;
   };
   const show = async () => {
-    const { approvals: asked, unanswered } = await ask("GET", "/api/approvals");
+    const { approvals: asked, unanswered, truncated } = await ask("GET", "/api/approvals");
+    more.hidden = !truncated;
     const now = new Map([...asked, ...unanswered].map((w) => [w.approval_id ?? w.id, w]));
     for (const [id, one] of cards) if (!now.has(id)) { if (!one.settled) one.decided("ask.gone"); }
     for (const [id, w] of now) if (!cards.has(id)) { cards.set(id, place(w)); node.append(cards.get(id).box); }
     none.hidden = cards.size > 0;
   };
   const none = make("p.nothing", {}, say("wait.none"));
-  node.replaceChildren(none);
+  const more = make("p.notice.warn", { role: "status", hidden: true }, say("wait.more"));
+  node.replaceChildren(none, more);
   await show();
   return onChange(() => show().catch(() => {}));
 }

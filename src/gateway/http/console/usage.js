@@ -57,9 +57,9 @@ const runLink = (r) => make("a", { href: sessionPath(r.session, `/r/${encodeURIC
 
 /* Runs that failed or were cancelled, the newest first. */
 function failures(runs) {
-  const list = runs.filter((r) => failed(r) || r.status === "cancelled").sort((a, b) => b.ts - a.ts).slice(0, 20);
+  const list = runs.filter((r) => failed(r) || r.status === "cancelled").sort((a, b) => b.ts - a.ts), more = list.length - 20;
   return make("section.plot", {}, make("h3", {}, say("usage.failures")), make("div.stacked", {}, table([say("usage.when"), say("usage.session"), say("usage.agent"), say("usage.status"), say("usage.why")],
-    list.map((r) => [date(r.ts), runLink(r), r.agent, make("span.pill", { "data-status": r.status }, sayStatus(r.status)), visiblyIn(make("span"), [r.reason && sayReason(r.reason), r.error].filter(Boolean).join(": "))]))));
+    list.slice(0, 20).map((r) => [date(r.ts), runLink(r), r.agent, make("span.pill", { "data-status": r.status }, sayStatus(r.status)), visiblyIn(make("span"), [r.reason && sayReason(r.reason), r.error].filter(Boolean).join(": "))]))), more > 0 ? make("p.quiet", {}, say("usage.more", count(more))) : null);
 }
 
 function longestWaits(runs) {
