@@ -47,12 +47,15 @@ check "a job that never began: the run fails" [ "$status" != 0 ]
 same "it was asked for once more" 2 "$(posts expired)"
 ask expired_once -q
 same "and then ended well" "0 Hello world." "$status $(cat "$out")"
-ask never --timeout 2
-check "a job without end: the run's time ends it" [ "$status" != 0 ]
-same "and there was one job" 1 "$(posts never)"
-same "the service is told to stop" 1 "$(grep -c '^POST /never/v1/responses/resp_1/cancel$' "$tmp/jobs.log")"
-check "asked for with growing delays" [ "$(gets never)" -ge 1 ]
-check "but not often" [ "$(gets never)" -le 5 ]
+for kind in never queued; do
+    ask $kind --timeout 2
+    same "$kind: a job without end: the run's time ends it" 3 "$status"
+    check "$kind: with the reason" grep -q 'time' "$err"
+    same "$kind: and there was one job" 1 "$(posts $kind)"
+    same "$kind: the service is told to stop" 1 "$(grep -c "^POST /$kind/v1/responses/resp_1/cancel\$" "$tmp/jobs.log")"
+    check "$kind: asked for with growing delays" [ "$(gets $kind)" -ge 1 ]
+    check "$kind: but not often" [ "$(gets $kind)" -le 5 ]
+done
 
 # --- what a configuration asks to be made in the background
 
@@ -79,21 +82,37 @@ same "the whole reply is not asked for" 0 "$(gets rest)"
 same "a service without cursors is asked for the whole reply" 1 "$(gets whole)"
 
 # kill -9 while the service makes the reply: the next process asks for the same one.
-config slow
-# shellcheck disable=SC2016
-(cd "$space" && with_env sh -c 'echo $$ >pid; exec "$@"' - "$program" run --session slow "Say hello." >/dev/null 2>&1 </dev/null) &
-killed=$!
-for _ in {1..300}; do
-    [ "$(gets slow)" -ge 1 ] && break
-    sleep 0.1
-done
-kill -9 "$(<"$space/pid")"
-wait "$killed" 2>/dev/null
-before=$(gets slow)
-: >"$tmp/jobs.log.go"
-chela sessions resume --output jsonl slow
+kill_polling() { # KIND
+    config "$1"
+    rm -f "$tmp/jobs.log.go"
+    # shellcheck disable=SC2016
+    (cd "$space" && with_env sh -c 'echo $$ >pid; exec "$@"' - "$program" run --session "$1" "Say hello." >/dev/null 2>&1 </dev/null) &
+    killed=$!
+    for _ in {1..300}; do
+        [ "$(gets "$1")" -ge 1 ] && break
+        sleep 0.1
+    done
+    kill -9 "$(<"$space/pid")"
+    wait "$killed" 2>/dev/null
+    before=$(gets "$1")
+    : >"$tmp/jobs.log.go"
+    chela sessions resume --output jsonl "$1"
+}
+kill_polling slow
 same "after kill -9: the reply" "Hello world." "$(jq -r 'select(.type == "run_end").text' "$out")"
 same "one job" "1" "$(posts slow)"
 check "which was asked for again" [ "$(gets slow)" -gt "$before" ]
 same "and deleted" 1 "$(deletes slow)"
+
+# The process that was killed is started again when the job is long past.
+kill_polling late_gone
+same "a job that is gone by then: the run fails" 1 "$status"
+check "with the reason" grep -q "no longer has the reply that it made in the background: HTTP 404" "$err"
+same "and there is no second job" "1 0" "$(posts late_gone) $(deletes late_gone)"
+chela sessions resume --output jsonl late_gone
+same "nor when it is resumed once more" 1 "$(posts late_gone)"
+kill_polling late_expired
+same "a job that never began: the reply of another one" "0 Hello world." "$status $(jq -r 'select(.type == "run_end").text' "$out")"
+same "of which there is one" 2 "$(posts late_expired)"
+same "both are deleted" 2 "$(deletes late_expired)"
 tap_done

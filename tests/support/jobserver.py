@@ -7,7 +7,9 @@ The first segment of the path decides: body, stream and cut end well; failed, go
 not; never goes on for ever. A GET in `body` answers in_progress, 503, in_progress, completed.
 asked, slow, rest and whole take only requests that ask for the background, as the vendor does, and
 let the reply be deleted; slow is done once the file LOG.go is there; rest streams what follows a
-cursor; whole does not. expired never begins its jobs; its second one ends well in expired_once."""
+cursor; whole does not. expired never begins its jobs; its second one ends well in expired_once.
+queued never begins, and is not over. late_gone and late_expired are as slow until the file is there;
+the first has no reply then, and the first job of the second had expired."""
 import http.server
 import json
 import os
@@ -73,7 +75,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             made[kind] = made.get(kind, 0) + 1
         if self.path.endswith("/cancel"):
             self.answer(200, response("cancelled"))
-        elif kind in ("asked", "slow", "rest", "whole") and self.refused(body):
+        elif kind in ("asked", "slow", "rest", "whole", "late_gone", "late_expired") and self.refused(body):
             pass
         elif kind in ("rest", "whole"):
             item = {"type": "message", "id": "msg_1", "role": "assistant", "status": "in_progress", "content": []}
@@ -108,13 +110,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
                                           {"type": "response.completed", "response": response("completed", "Hello world.")}]), True)
         elif kind == "whole" and "stream=true" in self.path:
             self.answer(400, {"error": {"message": "no streams here", "type": "invalid_request_error"}})
-        elif kind == "slow" and not os.path.exists(sys.argv[1] + ".go"):
+        elif kind in ("slow", "late_gone", "late_expired") and not os.path.exists(sys.argv[1] + ".go"):
             self.answer(200, response("in_progress"))
-        elif kind.startswith("expired"):
+        elif kind == "queued":
+            self.answer(200, response("queued"))
+        elif kind.startswith("expired") or (kind == "late_expired" and made[kind] == 1):
             self.answer(200, response("expired"))
         elif kind == "never":
             self.answer(200, response("in_progress"))
-        elif kind == "gone":
+        elif kind in ("gone", "late_gone"):
             self.answer(404, {"error": {"message": "no such response", "type": "invalid_request_error"}})
         elif kind == "down":
             self.answer(401, {"error": {"message": "no", "type": "invalid_request_error"}})
