@@ -317,7 +317,8 @@ void check_gemini(struct checker *c, const struct request *rq) {
     if (rq->stream && !strstr(rq->path, "alt=sse"))
         fatal(c, "only alt=sse is spoken here");
     members(c, v, "body", "contents systemInstruction tools toolConfig generationConfig "
-                          "safetySettings cachedContent serviceTier labels continuationToken");
+                          "safetySettings cachedContent serviceTier labels continuationToken "
+                          "store");
     if (!json_is(contents, JSON_ARRAY) || contents->len == 0) {
         fatal(c, "* GenerateContentRequest.contents: contents is not specified");
         return;
