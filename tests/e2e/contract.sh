@@ -66,6 +66,11 @@ for body in '"input":"think","include":["reasoning.encrypted_content"],"reasonin
     stream "$body"
     same "the same as a stream" "200 " "$code $(shape event "$tmp/events")"
 done
+respond "\"input\":\"weather\",$weather"
+tells "text before a call is commentary" '[.output[] | .phase? // .type] | join(" ")' "commentary function_call"
+items=$(jq -c .output "$out")
+respond "\"input\":[{\"role\":\"user\",\"content\":\"weather\"},${items:1:-1},{\"type\":\"function_call_output\",\"call_id\":$(jq -c '.output[-1].call_id' "$out"),\"output\":\"sunny\"}],$weather"
+tells "the last text is the answer" '[.output[] | .phase? // .type] | join(" ")' "final_answer"
 respond '"input":"hello","tool_choice":"any","reasoning":{"effort":"high"}'
 tells "what has no value in the request has the value that was used" '[.tool_choice, .temperature, .top_p, .reasoning.effort, .reasoning.summary, .text.format.type, .truncation] | tojson' \
     '["required",1,1,"high",null,"text","disabled"]'
@@ -92,6 +97,15 @@ for body in '"messages":[{"role":"user","content":"hello"}]' '"messages":[{"role
     chunks >"$tmp/events"
     same "the same as a stream" "200 " "$code $(shape change "$tmp/events")"
 done
+
+# --- changes in the middle of a conversation
+for kind in tool_removal '{"type":"tool_addition","tool":{"type":"tool_definition","definition":{"name":"x"}}}' hologram; do
+    [[ $kind == \{* ]] || kind="{\"type\":\"$kind\",\"tool\":{\"type\":\"tool_reference\",\"name\":\"get_weather\"}}"
+    post /v1/messages "{\"model\":\"coder\",\"max_tokens\":99,\"messages\":[{\"role\":\"user\",\"content\":\"hello\"},{\"role\":\"system\",\"content\":[$kind]}]}"
+    same "a system message with $(jq -r .type <<<"$kind") is refused by name" "400 true" "$code $(jq -r --arg t "$(jq -r .type <<<"$kind")" '.error.message | contains($t)' "$out")"
+done
+post /v1/messages '{"model":"coder","max_tokens":99,"messages":[{"role":"user","content":"hello"},{"role":"system","content":[{"type":"tool_addition","tool":{"type":"tool_reference","name":"get_weather"}}]}],"tools":[{"name":"get_weather","input_schema":{"type":"object"},"defer_loading":true}]}'
+answers "a tool that is added later is listed from the beginning" 200
 
 # --- stored responses outlive a restart: fetched, continued, referred to, deleted
 respond '"input":"first","metadata":{"a":"b"}'

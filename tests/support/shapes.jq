@@ -9,7 +9,7 @@ def shapes: {
         tool_choice: "string|object", truncation: "=auto|=disabled", parallel_tool_calls: "boolean", text: "text", top_p: "number", presence_penalty: "number",
         frequency_penalty: "number", top_logprobs: "integer", temperature: "number", reasoning: "reasoning|null", usage: "usage|null",
         max_output_tokens: "integer|null", max_tool_calls: "integer|null", store: "boolean", background: "boolean", service_tier: "string", metadata: "object",
-        safety_identifier: "string|null", prompt_cache_key: "string|null", user: "string|null"},
+        safety_identifier: "string|null", prompt_cache_key: "string|null", access_programs: "any"},
     incomplete: {reason: "string"}, failure: {code: "string", message: "string"},
     tool: {type: "string"}, tool_function: {name: "string", description: "string|null", parameters: "object|null", strict: "boolean|null"},
     text: {format: "format"}, format: {type: "string"},

@@ -204,14 +204,22 @@ static int read_content(struct ch_client_history *h, enum ch_msg_kind kind,
     return rc;
 }
 
+/* A tool that is added later is listed from the beginning; one cannot be withdrawn. */
 static int read_system(struct ch_client_history *h, const struct ch_json *system,
                        const char *where, struct chela_error *err) {
-    int rc = ch_request_check_each(system, where, "text:string", err);
+    int rc = ch_request_check_each(system, where, "type:string text:string", err);
     if (rc < 0)
         return rc;
     ch_client_history_add_system(h, ch_json_str(system));
-    for (CH_JSON_EACH(block, system))
-        ch_client_history_add_system(h, ch_json_get_str(block, "text"));
+    for (CH_JSON_EACH(block, system)) {
+        struct ch_sv type = ch_json_get_str(block, "type");
+        struct ch_sv what = ch_json_str(ch_json_path(block, "tool", "type", NULL));
+        if (!type.n || ch_sv_is(type, "text"))
+            ch_client_history_add_system(h, ch_json_get_str(block, "text"));
+        else if (!ch_sv_is(type, "tool_addition") || ch_sv_is(what, "tool_definition"))
+            return ch_fail(err, CHELA_EINVAL, "content of type '%.*s' is not supported",
+                           CH_SV_FMT(type));
+    }
     return 0;
 }
 

@@ -53,6 +53,7 @@ static void write_usage(struct ch_jw *w, const struct chela_usage *u, bool whole
         ch_jw_kcstr(w, "cache_creation", NULL);
         ch_jw_kcstr(w, "inference_geo", NULL);
         ch_jw_kcstr(w, "service_tier", NULL);
+        ch_jw_kcstr(w, "speed", NULL);
     }
     ch_jw_end(w, '}');
 }
@@ -96,6 +97,7 @@ static void write_message(const struct anthropic_message *m, struct ch_jw *w,
     ch_jw_kcstr(w, "model", m->r.agent);
     ch_jw_kraw(w, "content", ch_buf_sv(&blocks));
     write_stop(m, w, end);
+    ch_jw_kcstr(w, "diagnostics", NULL);
     write_usage(w, end ? &end->end.usage : &m->expected, true);
     ch_jw_end(w, '}');
 }

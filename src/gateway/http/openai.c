@@ -198,6 +198,10 @@ int ch_openai_effort(const struct ch_json *request, enum chela_reasoning *out,
     if (rc == 0)
         rc = effort_word(ch_json_path(request, "output_config", "effort", NULL),
                          "output_config.effort", out, err);
+    for (CH_JSON_EACH(m, ch_json_get(request, "messages"))) /* Messages: the effort from there on */
+        if (rc == 0)
+            rc = effort_word(ch_json_path(m, "output_config", "effort", NULL),
+                             "messages[].output_config.effort", out, err);
     for (size_t i = 0; i < CH_LEN(on); i++)
         if (ch_json_is(on[i], CH_JSON_TRUE) || ch_json_is(on[i], CH_JSON_FALSE))
             effort_switch(on[i]->type == CH_JSON_TRUE, out);

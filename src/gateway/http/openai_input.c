@@ -84,6 +84,20 @@ static int input_check_parts(const struct ch_json *parts, const char *where,
                                  err);
 }
 
+/* The phase of an answer goes back to a model of the same protocol. */
+static void input_phase(struct input *in, struct ch_sv phase, size_t from) {
+    CH_BUF_AUTO extra = {0};
+    struct ch_jw w = ch_jw(&extra);
+    if (!phase.n || !ch_client_history_is_of_vendor(in->h))
+        return;
+    ch_jw_begin(&w, '{');
+    ch_jw_kstr(&w, "phase", phase);
+    ch_jw_end(&w, '}');
+    for (size_t i = from; i < in->h->nblocks; i++)
+        if (in->h->blocks[i].type == CH_BLOCK_TEXT)
+            in->h->blocks[i].extra = ch_arena_sv(in->h->arena, ch_buf_sv(&extra));
+}
+
 static int input_message(struct input *in, const struct ch_json *item) {
     struct ch_sv role = ch_json_get_str(item, "role");
     const struct ch_json *content = ch_json_get(item, "content");
@@ -102,10 +116,12 @@ static int input_message(struct input *in, const struct ch_json *item) {
         return ch_fail(in->err, CHELA_EINVAL, "unknown `role` '%.*s' of a message",
                        CH_SV_FMT(role));
     ch_client_history_begin(in->h, ch_sv_is(role, "user") ? CH_MSG_USER : CH_MSG_ASSISTANT);
+    size_t from = in->h->nblocks;
     ch_client_history_add_text(in->h, ch_json_str(content));
     for (CH_JSON_EACH(p, content))
         if (rc == 0)
             rc = input_part(in, p);
+    input_phase(in, ch_json_get_str(item, "phase"), from);
     return rc;
 }
 

@@ -29,6 +29,7 @@ struct openai_response {
     enum { ITEM_NONE, ITEM_TEXT, ITEM_REASONING } open;
     bool has_text; /* there was text */
     bool cut;  /* the open item ends here, but the model did not end it */
+    const char *phase; /* of the text that is being closed; NULL: unknown */
     int64_t seq;
     int64_t completed; /* seconds since the epoch */
     struct ch_buf text;   /* text of the open item */
@@ -179,6 +180,8 @@ static void openai_response_write_message(const struct openai_response *r, struc
     if (done)
         openai_response_write_part(r, &w, ch_buf_sv(&r->text));
     ch_jw_end(&w, ']');
+    if (done && r->phase)
+        ch_jw_kcstr(&w, "phase", r->phase);
     ch_jw_end(&w, '}');
 }
 
@@ -414,7 +417,9 @@ static struct response_call openai_response_call(struct openai_response *r,
 static void openai_response_add_call(struct openai_response *r, const struct chela_event *ev) {
     CH_BUF_AUTO begun = {0}, done = {0};
     struct response_call c = openai_response_call(r, ev);
+    r->phase = "commentary";
     close_item(r);
+    r->phase = NULL;
     openai_response_begin_stream(r);
     openai_response_write_call(&begun, &c, false);
     openai_response_write_call(&done, &c, true);
@@ -499,6 +504,13 @@ static void openai_response_add_image(struct openai_response *r, const struct ch
     keep_item(r, ch_buf_sv(&item), ch_buf_sv(&item));
 }
 
+/* Text before calls tells what the model does; the last text is the answer. */
+static const char *phase_of(enum chela_stop stop) {
+    return stop == CHELA_STOP_TOOL_USE ? "commentary"
+           : stop == CHELA_STOP_STOP   ? "final_answer"
+                                       : NULL;
+}
+
 static void openai_response_on_event(struct ch_completion *completion,
                                      const struct chela_event *ev) {
     struct openai_response *r = openai_response_of(completion);
@@ -513,8 +525,10 @@ static void openai_response_on_event(struct ch_completion *completion,
         ch_openai_annotations(ev->turn.citations, false, &r->annotations);
         r->cut = ev->turn.stop_reason == CHELA_STOP_LENGTH ||
                  ev->turn.stop_reason >= CHELA_STOP_ERROR;
+        r->phase = phase_of(ev->turn.stop_reason);
         close_item(r);
         r->cut = false;
+        r->phase = NULL;
         ch_buf_clear(&r->annotations);
         break;
     case CHELA_EV_MODEL_REQUEST: /* another turn, or another attempt */

@@ -106,5 +106,7 @@ void ch_response_echo(struct ch_jw *w, const struct ch_json *request) {
         ch_jw_kraw(w, "metadata", CH_SV("{}"));
     ch_jw_kcstr(w, "safety_identifier", NULL);
     ch_jw_kcstr(w, "prompt_cache_key", NULL);
-    ch_jw_kcstr(w, "user", NULL);
+    ch_jw_kcstr(w, "access_programs", NULL);
+    if (ch_json_get_str(request, "user").n)
+        ch_jw_kstr(w, "user", ch_json_get_str(request, "user"));
 }

@@ -138,6 +138,10 @@ static void history_lose(struct ch_client_history *h, struct ch_sv type) {
                                         h->lost.n ? ", " : "", name));
 }
 
+bool ch_client_history_is_of_vendor(struct ch_client_history *h) {
+    return h->kind == CH_MSG_ASSISTANT && history_takes(h, &h->vendor, h->turn);
+}
+
 void ch_client_history_add_opaque(struct ch_client_history *h, struct ch_sv type,
                                   const struct ch_json *block) {
     CH_BUF_AUTO json = {0};

@@ -65,6 +65,8 @@ void ch_client_history_close_result(struct ch_client_history *h, size_t at);
  * a second author, or of an earlier turn of the same message is dropped. */
 void ch_client_history_add_reasoning(struct ch_client_history *h, const struct ch_block *b,
                                      struct ch_sv sealed);
+/* True: the current message, of the assistant, can have what only the vendor understands. */
+bool ch_client_history_is_of_vendor(struct ch_client_history *h);
 /* Adds a block that only the vendor of the protocol understands, as JSON. */
 void ch_client_history_add_opaque(struct ch_client_history *h, struct ch_sv type,
                                   const struct ch_json *block);

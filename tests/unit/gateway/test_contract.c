@@ -51,7 +51,7 @@ static const struct {
      "{\"type\":\"web_search_call\",\"action\":{\"a\":1}},"
      "{\"type\":\"function_call_output\",\"call_id\":\"c\",\"output\":[{\"type\":\"input_image\","
      "\"detail\":\"low\"}]}]}",
-     "input[].phase, input[].output[].detail"},
+     "input[].output[].detail"},
     {R,
      "{\"text\":{\"verbosity\":\"high\",\"format\":{\"type\":\"json_schema\",\"name\":\"n\","
      "\"schema\":{\"description\":\"x\"},\"description\":\"d\"}}}",
@@ -64,6 +64,15 @@ static const struct {
      "\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"x\","
      "\"cache_control\":{\"type\":\"a\"}},{\"type\":\"server_tool_use\",\"x\":1}]}]}",
      "system[].cache_control, tools[].cache_control, messages[].content[].cache_control"},
+    {M, "{\"compaction\":{\"type\":\"summarize\"}}",
+     "400 `compaction` is not supported: the agent's own compaction makes room"},
+    {M, "{\"billing_policy\":{\"type\":\"billing_policy\",\"bill_to\":\"user_profile\"}}",
+     "400 `billing_policy` is not supported: the key of the provider pays"},
+    {M, "{\"fallbacks\":[{\"model\":\"m\"}],\"diagnostics\":null}", "fallbacks"},
+    {C,
+     "{\"tools\":[{\"type\":\"function\",\"async\":true,\"defer_loading\":true,\"function\":{"
+     "\"name\":\"f\"}}]}",
+     "tools[].async, tools[].defer_loading"},
     {M, "{\"thread\":\"t\"}", "400 `thread` is not supported: send the whole conversation"},
     {M, "{\"inference_geo\":\"us\"}",
      "400 `inference_geo` is not supported: the place of the model is the provider's"},
@@ -189,6 +198,10 @@ static const struct {
     {"{\"thinking\":{\"type\":\"sometimes\"}}", -1},
     {"{\"output_config\":{\"effort\":\"xhigh\"}}", CHELA_REASONING_XHIGH},
     {"{\"output_config\":{\"effort\":3}}", -1},
+    {"{\"messages\":[{\"role\":\"user\"},{\"role\":\"system\",\"content\":[],\"output_config\":"
+     "{\"effort\":\"low\"}}],\"output_config\":{\"effort\":\"max\"}}",
+     CHELA_REASONING_LOW},
+    {"{\"messages\":[{\"output_config\":{\"effort\":\"much\"}}]}", -1},
 };
 
 static void test_efforts(void **state) {
