@@ -10,7 +10,12 @@ cd "$(dirname "$0")/../.." || exit 2
 needs "histories" python3 curl
 
 python3 -B tests/support/strict/server.py "$tmp/seen" >"$tmp/port" &
-server_pid=$!
+server_pid=$! gateway_pid=
+clean_up() {
+    kill -9 $server_pid ${gateway_pid:+"$gateway_pid"} 2>/dev/null
+    wait 2>/dev/null
+    rm -rf "$tmp"
+}
 trap clean_up EXIT
 for _ in {1..200}; do [ -s "$tmp/port" ] && break; sleep 0.05; done
 base=http://127.0.0.1:$(cat "$tmp/port")
@@ -219,9 +224,10 @@ steered() {
     touch "$space/go"
     for _ in {1..400}; do
         call GET /api/sessions/one
-        jq -e '.status == "idle" or .running == false' "$out" >/dev/null 2>&1 && break
+        [ "$(jq -r .status "$out")" != idle ] || break
         sleep 0.05
     done
+    check "$history: a call was skipped for it" jq -e '.error_log[0].text | test("Skipped: a new message")' "$out"
     stop_serving
     fine
 }
@@ -302,6 +308,34 @@ image() {
     say 'call read {"file_path":"a.png"}'
     appends
 }
+another_day() {
+    begin "the next day"
+    printf '#!/bin/sh\nASAN_OPTIONS=%s:verify_asan_link_order=0 LD_PRELOAD=%s CHELA_CRASH_CLOCK=%s exec %s "$@"\n' \
+        "${ASAN_OPTIONS-}" "$BUILD/tests/support/crashpoint" "$tmp/clock" "$own_program" >"$tmp/tomorrow"
+    chmod +x "$tmp/tomorrow"
+    echo 90000 >"$tmp/clock"
+    program=$tmp/tomorrow
+    say 'call ls {}'
+    check "$history: it is the next day" jq -se --argjson now "$(date +%s)" '.[0].ts / 1000 > $now + 80000' "$last"
+    appends
+    program=$own_program
+}
+hundred_turns() {
+    local part n steps
+    begin "a hundred turns with sixty tools"
+    tools 1 60 >>"$space/chela.yaml"
+    say "call tool60 {}"
+    control begin
+    : >"$tmp/seen"
+    for part in 0 1 2 3; do
+        steps=
+        for n in {1..25}; do steps+="call tool$((part * 15 + n % 15 + 1)) {\"n\":$((part * 25 + n))} then "; done
+        say --max-turns 60 "${steps}talk"
+    done
+    check "$history: it takes a hundred requests" test "$(wc -l <"$tmp/seen")" -ge 104
+    same "$history: the cache is hit in each but the first" "" "$(tail -n +2 "$tmp/seen" | awk '$5 == 0')"
+    appends
+}
 refuses_reasoning() {
     local way
     for way in strip modified; do
@@ -320,7 +354,7 @@ refuses_reasoning() {
 for name in ${VENDORS:-anthropic openai gemini}; do
     vendor "$name"
     for history_of in ${HISTORIES:-nothing_changes instructions_edited skills_changed another_system tool_denied tools_added tools_wait effort_changed \
-        pruned compacted forked undone steered another_model another_vendor rewritten_elsewhere upgraded killed image refuses_reasoning}; do
+        pruned compacted forked undone steered another_model another_vendor rewritten_elsewhere upgraded killed image another_day hundred_turns refuses_reasoning}; do
         "$history_of"
     done
 done

@@ -11,8 +11,8 @@ The last text of the user chooses the reply:
     anything else                         "reply N", or a summary if one is asked for
 
 A POST to /off switches the check of reasoning off, /strip accepts none at all, /modified neither, in
-other words, and /bound switches the check on; /wait holds the next reply back until /go. LOG gets a
-line for each request:
+other words, and /bound switches the check on; /wait holds replies back until /go, and /begin forgets what
+was asked. LOG gets a line for each request:
 
     status, reasoning items sent, hash of the tools, hash of the system prompt, tokens from the cache,
     "grows" if the messages of the last request are the first bytes of these, else "other",
