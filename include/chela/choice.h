@@ -62,6 +62,12 @@ CHELA_BEGIN_DECLS
     X(CHELA_COMPACTION_RETAIN, 2, "retain") /* shorten and cut, without a model */                 \
     X(CHELA_COMPACTION_OFF, 3, "off") /* nothing; the run fails */
 
+/* Who shortens such a conversation. */
+#define CHELA_COMPACTION_BY_VALUES(X)                                                              \
+    X(CHELA_COMPACTION_BY_DEFAULT, 0, "default") /* CHELA */                                       \
+    X(CHELA_COMPACTION_BY_CHELA, 1, "chela") /* the runtime, as CHELA_COMPACTION_* says */         \
+    X(CHELA_COMPACTION_BY_SERVICE, 2, "service") /* the model's service, if it can */
+
 /* What a separate model call judges (docs/modes.md). */
 #define CHELA_REFLECTION_VALUES(X)                                                                 \
     X(CHELA_REFLECTION_DEFAULT, 0, "default") /* the results of plans */                           \
@@ -266,7 +272,8 @@ CHELA_BEGIN_DECLS
     X(CHELA_COMPACTED_PRUNE, 0, "prune") /* old tool results were shortened */                     \
     X(CHELA_COMPACTED_SUMMARY, 1, "summary") /* a model summarised old messages */                 \
     X(CHELA_COMPACTED_RETAIN, 2, "retain") /* shortened without a model */                         \
-    X(CHELA_COMPACTED_CUT, 3, "cut") /* old messages were removed */
+    X(CHELA_COMPACTED_CUT, 3, "cut") /* old messages were removed */                               \
+    X(CHELA_COMPACTED_SERVICE, 4, "service") /* the model's service condensed it */
 
 /* The verdict of a reflection (docs/modes.md). */
 #define CHELA_JUDGEMENT_VALUES(X)                                                                  \
@@ -327,7 +334,8 @@ CHELA_BEGIN_DECLS
     X(JUDGEMENT, 29, chela_judgement, "action", CHELA_JUDGEMENT_VALUES)                            \
     X(MCP_ERA, 30, chela_mcp_era, "MCP era", CHELA_MCP_ERA_VALUES)                                 \
     X(MCP_LEVEL, 31, chela_mcp_level, "log level", CHELA_MCP_LEVEL_VALUES)                         \
-    X(LANGUAGE, 32, chela_language, "language", CHELA_LANGUAGE_VALUES)
+    X(LANGUAGE, 32, chela_language, "language", CHELA_LANGUAGE_VALUES)                             \
+    X(COMPACTION_BY, 33, chela_compaction_by, "compaction by", CHELA_COMPACTION_BY_VALUES)
 
 #define CHELA_CHOICE_VALUE(name, value, text) name = value,
 #define CHELA_CHOICE_ENUM(set, value, type, noun, values) \

@@ -315,6 +315,7 @@ struct chela_compaction_opts {
     size_t size; /* set by CHELA_COMPACTION_OPTS */
     enum chela_compaction mode;
     const char *model; /* writes the summary: "provider/model"; NULL: the run's model */
+    enum chela_compaction_by by;
 };
 #define CHELA_COMPACTION_OPTS(...) {.size = sizeof(struct chela_compaction_opts), __VA_ARGS__}
 

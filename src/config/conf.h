@@ -89,7 +89,7 @@ struct ch_conf_agent {
     signed char strict;
     const char *output_schema, *output_by;
     const char *server_tools;
-    const char *compaction, *compaction_model;
+    const char *compaction, *compaction_by, *compaction_model;
     int64_t idle_ms, connect_ms, first_byte_ms;
     struct chela_limits limits;
     struct chela_loop_guard loop_guard;

@@ -487,6 +487,7 @@ static void config_fill(const chela_config *cfg, const struct ch_conf_agent *a,
     FILL(request.server_tools, EITHER(a, d, server_tools));
     FILL(output_schema, EITHER(a, d, output_schema));
     FILL(compaction.mode, CHOICE(COMPACTION, EITHER(a, d, compaction)));
+    FILL(compaction.by, CHOICE(COMPACTION_BY, EITHER(a, d, compaction_by)));
     FILL(compaction.model, EITHER(a, d, compaction_model));
     FILL(request.output_by, CHOICE(OUTPUT_BY, EITHER(a, d, output_by)));
     FILL(request.max_retries, (int)EITHER(a, d, retries));

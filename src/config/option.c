@@ -367,6 +367,9 @@ const struct ch_option ch_options[] = {
      .words = "summary|retain|off", .otherwise = "summary",
      .help = "how a conversation that no longer fits is shortened: `summary`: a model summarizes "
              "it; `retain`: without a model; `off`: not at all; see context.md"},
+    {CH_SCOPE_AGENT, "compaction.by", CH_CFG_CHOICE, 0, AGENT(compaction_by),
+     .words = "chela|service", .otherwise = "chela",
+     .help = "who shortens it: `chela`, or the model's `service` where it can; see context.md"},
     {CH_SCOPE_AGENT, "compaction.model", CH_CFG_MODEL, 0, AGENT(compaction_model),
      .help = "model that writes the summary; default: the agent's model"},
     {CH_SCOPE_AGENT, "mode", CH_CFG_CHOICE, 0, AGENT(mode), .words = "react|plan|route|heartbeat",

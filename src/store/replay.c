@@ -454,8 +454,9 @@ static int replay_record(const struct chela_store_record *record, void *user) {
         feed_reply(r, v);
     else if (record->type == CH_REC_DONE && r->begun)
         feed_done(r, v);
-    else if (record->type == CH_REC_COMPACTION)
-        feed_compaction(r, v);
+    else if (record->type == CH_REC_COMPACTION &&
+             (ch_json_get(v, "messages") || ch_json_get(v, "message")))
+        feed_compaction(r, v); /* otherwise it came with a reply */
     else if (record->type == CH_REC_STATE)
         feed_state(r, v);
     r->rc = ch_journal_replay_fold(record, r->past, r->err);

@@ -243,6 +243,9 @@ static void set_sampling(chela_agent *a, const struct ch_agent_opts *o) {
 static int set_compaction(chela_agent *a, const struct ch_agent_opts *o,
                           struct chela_error *err) {
     int rc = ch_compaction_mode_read(o->compaction.mode, &a->compact_mode, err);
+    if (rc == 0)
+        rc = ch_choice_check(CHELA_CHOICE_COMPACTION_BY, o->compaction.by, err);
+    a->service_compacts = o->compaction.by == CHELA_COMPACTION_BY_SERVICE;
     if (ch_companion_of(a) && !o->compaction.mode) /* it never sees old messages */
         a->compact_mode = CH_COMPACTION_RETAIN;
     if (rc == 0 && o->compaction.model)

@@ -7,6 +7,7 @@
 #include "agent/context/epoch.h"
 #include "agent/context/memory_flush.h"
 #include "agent/context/role_prompts.h"
+#include "agent/context/service_compaction.h"
 #include "agent/context/side_query.h"
 #include "agent/context/tool_choice.h"
 #include "agent/handle/run_outcome.h"
@@ -15,6 +16,8 @@
 #include "agent/journal/emit.h"
 #include "agent/journal/run_journal.h"
 #include "agent/machine/run.h"
+#include "model/codec/compacted.h"
+#include "model/codec/decoder.h"
 #include "model/provider/target.h"
 #include "base/choice.h"
 #include "base/error.h"
@@ -55,6 +58,7 @@ struct ch_compaction {
     bool retried;
     struct ch_usage usage;
     double cost; /* negative: unknown */
+    struct ch_run_journal_rewrite served; /* what a service did */
 };
 
 int ch_compaction_mode_read(enum chela_compaction choice, enum ch_compaction_mode *out,
@@ -73,18 +77,19 @@ static void free_compaction(struct ch_compaction *c) {
     ch_free(c);
 }
 
-/* Returns the tokens of the next request. */
-static size_t store_rewrite(chela_run *run, enum chela_compacted strategy, size_t before,
-                            const struct ch_usage *usage) {
-    size_t after = ch_context_budget_tokens(run);
-    ch_run_journal_rewritten(
-        run, &(struct ch_run_journal_rewrite){.strategy = chela_compacted_name(strategy),
-                                              .tokens_before = before,
-                                              .tokens_after = after,
-                                              .usage = *usage});
+/* Stores the rewrite and begins an epoch. Returns the tokens of the next request. */
+static size_t store(chela_run *run, enum chela_compacted strategy,
+                    struct ch_run_journal_rewrite how) {
+    how.strategy = chela_compacted_name(strategy);
+    how.tokens_after = ch_context_budget_tokens(run);
+    ch_run_journal_rewritten(run, &how);
+    if (how.condensed) { /* the tools stay: what the service returned is bound to them */
+        ch_epoch_condensed(run, how.item ? how.at : SIZE_MAX);
+        return how.tokens_after;
+    }
     ch_tool_choice_renew(run->session);
     ch_epoch_rewritten(run, strategy == CHELA_COMPACTED_PRUNE ? "pruning" : "compaction");
-    return after;
+    return how.tokens_after;
 }
 
 void ch_compaction_abort(chela_run *run) {
@@ -92,7 +97,8 @@ void ch_compaction_abort(chela_run *run) {
     if (!c)
         return;
     if (c->pruned) /* the history was rewritten before the part that is aborted */
-        store_rewrite(run, CHELA_COMPACTED_PRUNE, c->before, &c->usage);
+        store(run, CHELA_COMPACTED_PRUNE,
+              (struct ch_run_journal_rewrite){.tokens_before = c->before, .usage = c->usage});
     ch_run_spend(&run->m, &c->usage, c->cost); /* of a summary that was not good enough */
     ch_run_charge(&run->m, &c->usage, c->cost);
     ch_side_query_cancel(c->ask);
@@ -106,14 +112,10 @@ static size_t message_tokens(const struct ch_transcript *t, size_t i) {
     return ch_msg_tokens(t->msgs[i], (enum ch_counting)t->counting);
 }
 
-static size_t history_tokens(const chela_run *run) {
-    chela_session *s = run->session;
-    return ch_meter_read(&s->budget.meter, &s->transcript);
-}
-
 /* Stores and emits the compaction. False: the run was closed. */
-static bool compaction_announce(chela_run *run, enum chela_compacted strategy, size_t before,
-                                const struct ch_usage *usage) {
+static bool compaction_announce(chela_run *run, enum chela_compacted strategy,
+                                struct ch_run_journal_rewrite how) {
+    size_t before = how.tokens_before;
     ch_context_budget_rewritten(run->session);
     /* The removed messages contained the instructions of directories below the workspace.
      * The instructions are added again when a file there is used. */
@@ -121,7 +123,7 @@ static bool compaction_announce(chela_run *run, enum chela_compacted strategy, s
         ch_buf_clear(&run->session->context.files->visited);
     struct chela_event ev = {
         .type = CHELA_EV_COMPACTION,
-        .compaction = {strategy, before, store_rewrite(run, strategy, before, usage)}};
+        .compaction = {strategy, before, store(run, strategy, how)}};
     ch_log(CH_LOG_INFO, "context", "%s: %s: %zu tokens, were %zu", run->session->key,
            chela_compacted_name(strategy),
            ev.compaction.tokens_after, before);
@@ -172,8 +174,8 @@ static void compaction_finish(struct ch_compaction *c, bool changed) {
     size_t before = c->before;
     ch_compaction_fn *done = c->done;
     run->compaction = NULL;
-    size_t has = history_tokens(run);
-    bool cut = changed && has > c->history &&
+    size_t has = ch_context_budget_history(run);
+    bool cut = changed && has > c->history && !c->served.condensed &&
                ch_squeeze(&run->session->transcript, c->history) < has;
     if (cut)
         ch_context_budget_rewritten(run->session);
@@ -181,7 +183,9 @@ static void compaction_finish(struct ch_compaction *c, bool changed) {
         changed = false; /* no text could be cut */
     if (changed)
         ch_run_once(run, CH_RUN_REWROTE);
-    bool alive = !changed || compaction_announce(run, c->strategy, before, &c->usage);
+    c->served.tokens_before = before;
+    c->served.usage = c->usage;
+    bool alive = !changed || compaction_announce(run, c->strategy, c->served);
     free_compaction(c);
     if (!alive)
         return;
@@ -366,23 +370,23 @@ static void flush(struct ch_compaction *c) {
 static bool prune(struct ch_compaction *c) {
     chela_run *run = c->run;
     struct ch_transcript *t = &run->session->transcript;
-    size_t from = ch_prune_from(t, PRUNE_SPARES), has = history_tokens(run);
+    size_t from = ch_prune_from(t, PRUNE_SPARES), has = ch_context_budget_history(run);
     size_t goal = c->history * 2 / 3, able = ch_prunable(t, from, SIZE_MAX);
     if (run->m.by_hand || has <= goal || able + able / 4 < has - goal)
         return false;
     size_t saved = ch_prune(t, from, able); /* prunes all that can be pruned, so that the next
                                                time is far off */
-    c->pruned = saved > 0;
+    c->pruned |= saved > 0;
     if (saved)
         ch_context_budget_rewritten(run->session);
-    return saved && history_tokens(run) <= c->history * 3 / 4;
+    return saved && ch_context_budget_history(run) <= c->history * 3 / 4;
 }
 
 /* The budget of the history. If the service refused the request, its count is right and the
  * guess is not: the budget is then half of the present history. */
 static size_t room_for_history(const chela_run *run) {
     struct ch_context_room b = ch_context_budget_room(run);
-    size_t has = history_tokens(run);
+    size_t has = ch_context_budget_history(run);
     bool refused = run->m.compacted;
     if (run->m.by_hand)
         return CH_MAX(b.history, (size_t)BY_HAND);
@@ -414,14 +418,31 @@ static bool nothing_goes(const struct ch_compaction *c) {
     return gone == 0 || (c->run->m.by_hand && c->gone - c->carried < LEAST);
 }
 
-void ch_compaction_start(chela_run *run, ch_compaction_fn *done) {
-    struct ch_compaction *c = run->compaction = ch_alloc(sizeof(*c));
-    if (run->m.compacted)
-        ch_context_budget_overflowed(run);
-    c->run = run;
-    c->done = done;
-    c->before = ch_context_budget_tokens(run);
-    c->history = room_for_history(run);
+/* Takes compactions of services out of the history, of which chela makes its own: a readable one
+ * becomes text, and the messages behind any other come back. */
+static void undo_served(struct ch_compaction *c) {
+    struct ch_transcript *t = &c->run->session->transcript;
+    struct ch_transcript old = *t;
+    size_t from = ch_context_budget_from(c->run);
+    if (!old.compacted)
+        return;
+    struct ch_msg *text = ch_compacted_text(old.msgs[from]);
+    *t = (struct ch_transcript){.counting = old.counting};
+    if (text)
+        ch_transcript_add(t, text);
+    for (size_t i = text ? from : 0; i < old.n; i++) {
+        struct ch_msg *m = ch_compacted_without(old.msgs[i]);
+        if (m)
+            ch_transcript_add(t, m);
+    }
+    ch_transcript_release(&old);
+    ch_context_budget_rewritten(c->run->session);
+    c->pruned = true;
+}
+
+static void compaction_begin(struct ch_compaction *c) {
+    chela_run *run = c->run;
+    undo_served(c);
     c->strategy = CHELA_COMPACTED_PRUNE;
     if (prune(c)) {
         compaction_finish(c, true);
@@ -430,7 +451,7 @@ void ch_compaction_start(chela_run *run, ch_compaction_fn *done) {
     choose(c);
     c->strategy = CHELA_COMPACTED_RETAIN;
     if (nothing_goes(c)) {
-        bool large = !run->m.by_hand && history_tokens(run) > c->history;
+        bool large = !run->m.by_hand && ch_context_budget_history(run) > c->history;
         c->strategy = large ? CHELA_COMPACTED_CUT : CHELA_COMPACTED_PRUNE;
         compaction_finish(c, large || c->pruned);
         return;
@@ -438,14 +459,109 @@ void ch_compaction_start(chela_run *run, ch_compaction_fn *done) {
     flush(c);
 }
 
+/* --- by the service -------------------------------------------------------------------- */
+
+/* The service has condensed the messages before c->start. */
+static void on_served(struct ch_sv text CH_UNUSED, const char *failed,
+                      const struct ch_usage *usage, void *user) {
+    struct ch_compaction *c = user;
+    chela_run *run = c->run;
+    struct ch_transcript *t = &run->session->transcript;
+    struct ch_reply *reply = ch_side_query_reply(c->ask);
+    c->ask = NULL;
+    compaction_add_usage(c, usage);
+    if (*failed || !reply->msg || !ch_compacted_in(reply->msg)) {
+        ch_service_compaction_failed(run, reply, failed);
+        if (!run->dead)
+            compaction_begin(c);
+        return;
+    }
+    struct ch_msg *m = CH_TAKE(reply->msg);
+    if (ch_transcript_insert(t, c->start, m) == 0) {
+        c->served = (struct ch_run_journal_rewrite){.condensed = true, .item = m, .at = c->start};
+        ch_context_budget_rewritten(run->session);
+    }
+    struct ch_context_room b = ch_context_budget_room(run);
+    bool fits = !b.window || ch_context_budget_tokens(run) <= b.request;
+    if (!c->served.item || !(fits || run->m.by_hand)) {
+        c->served = (struct ch_run_journal_rewrite){0};
+        compaction_begin(c);
+        return;
+    }
+    c->strategy = CHELA_COMPACTED_SERVICE;
+    compaction_finish(c, true);
+}
+
+/* Index of the first message that the service does not condense: the newest messages stay, unless
+ * a person asked. Before it the other side speaks, as services require. */
+static size_t served_start(const struct ch_compaction *c) {
+    const struct ch_transcript *t = &c->run->session->transcript;
+    size_t i = c->run->m.by_hand ? t->n : ch_window_start(t, c->history / WINDOW_SHARE);
+    while (i > 0 && i < t->n &&
+           (t->msgs[i]->kind == CH_MSG_ASSISTANT) == (t->msgs[i - 1]->kind == CH_MSG_ASSISTANT))
+        i--;
+    return i;
+}
+
+/* False: the service is not asked. */
+static bool ask_service(struct ch_compaction *c, const struct ch_model_request *req) {
+    chela_run *run = c->run;
+    struct chela_error err = {0};
+    if (!req || run->m.compacted || ch_run_origin_focus(run) || !ch_service_compaction_able(run))
+        return false;
+    c->start = served_start(c);
+    bool nothing = c->start <= req->from + req->compacted;
+    if (run->m.by_hand && (nothing || ch_context_budget_history(run) < LEAST)) {
+        compaction_finish(c, false);
+        return true;
+    }
+    struct ch_model_request whole = *req;
+    ch_epoch_settle(run, &whole);
+    struct ch_model_request ask = ch_service_compaction_request(&whole, c->start);
+    c->target = run->target;
+    struct ch_side_query_opts o = {.run = run,
+                                   .role = "compaction",
+                                   .target = run->target,
+                                   .req = &ask,
+                                   .done = on_served,
+                                   .user = c};
+    return !nothing && ch_side_query_start(&o, &c->ask, &err) == 0;
+}
+
+void ch_compaction_start(chela_run *run, const struct ch_model_request *req,
+                         ch_compaction_fn *done) {
+    struct ch_compaction *c = run->compaction = ch_alloc(sizeof(*c));
+    if (run->m.compacted)
+        ch_context_budget_overflowed(run);
+    c->run = run;
+    c->done = done;
+    c->before = ch_context_budget_tokens(run);
+    c->history = room_for_history(run);
+    if (!ask_service(c, req))
+        compaction_begin(c);
+}
+
+bool ch_compaction_received(chela_run *run, const struct ch_msg *reply, size_t before) {
+    if (ch_compacted_in(reply))
+        return compaction_announce(
+            run, CHELA_COMPACTED_SERVICE,
+            (struct ch_run_journal_rewrite){.condensed = true, .tokens_before = before});
+    if (ch_compacted_empty(reply))
+        ch_service_compaction_failed(run, NULL, "");
+    return !run->dead;
+}
+
 void ch_compaction_prune_cold(chela_run *run, size_t tokens) {
     chela_session *s = run->session;
     struct ch_context_room b = ch_context_budget_room(run);
     size_t from = ch_prune_from(&s->transcript, PRUNE_SPARES);
+    if (ch_service_compaction_able(run))
+        return;
     if (ch_prunable(&s->transcript, from, b.window / 8) < b.window / 8)
         return;
     if (ch_prune(&s->transcript, from, b.window / 8)) {
-        compaction_announce(run, CHELA_COMPACTED_PRUNE, tokens, &(struct ch_usage){0});
-        s->budget.guessed = s->budget.fixed + s->budget.note + history_tokens(run);
+        compaction_announce(run, CHELA_COMPACTED_PRUNE,
+                            (struct ch_run_journal_rewrite){.tokens_before = tokens});
+        s->budget.guessed = s->budget.fixed + s->budget.note + ch_context_budget_history(run);
     }
 }

@@ -25,7 +25,13 @@ void ch_compaction_prune_cold(chela_run *run, size_t tokens);
 
 /* Makes the history shorter and calls done with CH_IN_COMPACTED, at once or later. */
 typedef void ch_compaction_fn(chela_run *run, const struct ch_input *in);
-void ch_compaction_start(chela_run *run, ch_compaction_fn *done);
+/* req: the request that the conversation would be sent with, so that a service can be asked to
+ * condense it (service_compaction.h); borrowed for the call; NULL: chela does it. */
+void ch_compaction_start(chela_run *run, const struct ch_model_request *req,
+                         ch_compaction_fn *done);
+/* A reply joined the transcript: stores and emits the compaction that it holds, if any. before:
+ * tokens of its request. False: the run was closed. */
+bool ch_compaction_received(chela_run *run, const struct ch_msg *reply, size_t before);
 void ch_compaction_abort(chela_run *run); /* aborts the compaction; only while run->compaction is
                                              set */
 

@@ -3,6 +3,7 @@
 #include "agent/handle/lookup.h"
 #include "model/provider/target.h"
 
+#include "model/codec/compacted.h"
 #include "model/codec/encoder.h"
 #include "model/message/ids.h"
 
@@ -54,9 +55,36 @@ static size_t head_tokens(chela_run *run, const struct ch_model_request *req) {
     return known->tokens;
 }
 
-static size_t guess(const chela_run *run) {
+size_t ch_context_budget_from(const chela_run *run) {
+    const struct ch_transcript *t = &run->session->transcript;
+    struct ch_model_request req = {.endpoint = run->target ? &run->target->ep : NULL,
+                                   .messages = (const struct ch_msg *const *)t->msgs,
+                                   .nmessages = t->compacted};
+    if (t->compacted && run->target)
+        ch_compacted_settle(&req);
+    return req.from;
+}
+
+/* Guesses those of the first n messages that are sent. */
+static size_t guess_history(const chela_run *run, size_t n) {
     chela_session *s = run->session;
-    return s->budget.fixed + s->budget.note + ch_meter_read(&s->budget.meter, &s->transcript);
+    size_t from = CH_MIN(ch_context_budget_from(run), n);
+    struct ch_transcript sent = s->transcript;
+    if (s->budget.from != from)
+        s->budget.meter = (struct ch_meter){0};
+    s->budget.from = from;
+    sent.n = n - from;
+    sent.msgs += from;
+    return ch_meter_read(&s->budget.meter, &sent);
+}
+
+size_t ch_context_budget_history(const chela_run *run) {
+    return guess_history(run, run->session->transcript.n);
+}
+
+static size_t guess(const chela_run *run) {
+    const struct ch_context_budget *c = &run->session->budget;
+    return c->fixed + c->note + ch_context_budget_history(run);
 }
 
 /* Forgets what was learned from another model: models count differently. */
@@ -141,11 +169,10 @@ void ch_context_budget_learn(chela_run *run, const struct ch_usage *u) {
 /* Learns from the last request that was counted by the service but not here. */
 static void catch_up(chela_run *run) {
     chela_session *s = run->session;
-    struct ch_transcript asked = s->transcript;
-    if (!s->budget.counted || s->budget.messages > asked.n)
+    if (!s->budget.counted || s->budget.messages > s->transcript.n)
         return;
-    asked.n = s->budget.messages;
-    size_t guessed = s->budget.fixed + s->budget.note + ch_meter_read(&s->budget.meter, &asked);
+    size_t guessed =
+        s->budget.fixed + s->budget.note + guess_history(run, s->budget.messages);
     correct(&s->budget, guessed, s->budget.counted);
     s->budget.counted = 0;
 }

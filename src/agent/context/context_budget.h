@@ -29,6 +29,11 @@ enum ch_context_fit ch_context_budget_fit(chela_run *run, const struct ch_model_
  * last. */
 size_t ch_context_budget_tokens(const chela_run *run);
 
+/* Messages from the start that are not sent to run->target, because it reads a compaction that
+ * stands for them (codec/compacted.h), and the guessed tokens of the others. */
+size_t ch_context_budget_from(const chela_run *run);
+size_t ch_context_budget_history(const chela_run *run);
+
 struct ch_context_room ch_context_budget_room(const chela_run *run);
 
 /* Tokens that a request without an output limit keeps free for the reply; 0: the window is

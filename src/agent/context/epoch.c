@@ -91,6 +91,13 @@ void ch_epoch_rewritten(chela_run *run, const char *reason) {
     epoch_begin(run, reason);
 }
 
+void ch_epoch_condensed(chela_run *run, size_t inserted) {
+    struct ch_epoch *e = &run->session->epoch;
+    e->unbound += e->unbound > inserted;
+    e->stale += e->stale > inserted;
+    epoch_begin(run, "compaction");
+}
+
 bool ch_epoch_refused(chela_run *run) {
     const struct ch_transcript *t = &run->session->transcript;
     size_t held = 0;

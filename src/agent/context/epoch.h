@@ -18,6 +18,9 @@
 void ch_epoch_settle(chela_run *run, struct ch_model_request *req);
 /* The history was rewritten: begins a new epoch. */
 void ch_epoch_rewritten(chela_run *run, const char *reason);
+/* The service condensed the history: begins a new epoch. Reasoning after the compaction is bound to
+ * it and stays. inserted: index of the message that was added for it; SIZE_MAX: none. */
+void ch_epoch_condensed(chela_run *run, size_t inserted);
 /* The service refused reasoning of this conversation: begins a new epoch without it. False: the
  * request held none, so another cause has to be looked for. */
 bool ch_epoch_refused(chela_run *run);

@@ -25,6 +25,8 @@ struct ch_side_query {
     struct ch_msg **msgs; /* owned */
     size_t messages;
     int64_t max_output_tokens;
+    const struct ch_model_request *given; /* the whole request, while the query starts */
+    bool once;            /* it was given whole: a refused one does not go out again */
     struct ch_repair repair;
     bool *gone; /* set when the query is freed; NULL: nobody asks */
     struct ch_http_call *call;
@@ -45,7 +47,7 @@ static void free_msgs(struct ch_msg **msgs, size_t n) {
 static void free_aside(struct ch_side_query *a) {
     if (a->gone)
         *a->gone = true;
-    free_msgs(a->msgs, a->messages);
+    free_msgs(a->msgs, a->once ? 0 : a->messages);
     ch_free(a->msgs);
     ch_free(a->system);
     ch_repair_release(&a->repair);
@@ -93,6 +95,8 @@ static int side_query_encode(struct ch_side_query *a, struct chela_error *err) {
                                    .kept_free = ch_target_window(a->target) / REPLY_SHARE,
                                    .cache = CH_CACHE_OFF,
                                    .revision = 1};
+    if (a->given)
+        req = *a->given;
     ch_learnt_omit(&req);
     ch_repair_begin(&a->repair, &req);
     ch_encoder_clear(&a->encoder);
@@ -187,7 +191,7 @@ static void side_query_on_done(const struct chela_error *err, void *user) {
         ch_request_record_failure(a->run, a->role, r, ch_sv_str(failed.p), 0);
     }
     tell_listeners(a, ch_buf_str(&failed));
-    if (failed.n && side_query_again(a, &failed))
+    if (failed.n && !a->once && side_query_again(a, &failed))
         return;
     if (failed.n)
         ch_redact(failed.p);
@@ -207,14 +211,21 @@ int ch_side_query_start(const struct ch_side_query_opts *o, struct ch_side_query
     a->turn = o->run->m.turns;
     a->system = ch_strndup(o->system.p ? o->system.p : "", o->system.n);
     a->msgs = ch_memdup(o->msgs, o->n * sizeof(*a->msgs));
-    a->messages = o->n;
+    a->given = o->req;
+    a->once = o->req != NULL;
+    a->messages = o->req ? o->req->nmessages - o->req->from : o->n;
     a->max_output_tokens = o->max_output_tokens;
     int rc = side_query_send(a, err);
+    a->given = NULL;
     if (rc < 0)
         free_aside(a);
     else
         *out = a;
     return rc;
+}
+
+struct ch_reply *ch_side_query_reply(struct ch_side_query *a) {
+    return &a->decoder.reply;
 }
 
 void ch_side_query_cancel(struct ch_side_query *a) {

@@ -99,6 +99,7 @@ struct chela_agent {
     struct chela_loop_guard loop_guard;
     int64_t timeout_ms; /* time limit of a run; negative: none */
     enum ch_compaction_mode compact_mode;
+    bool service_compacts;         /* the model's service does it, where it can */
     struct ch_target *summariser;  /* owned: model that writes summaries; NULL: the run's model */
     struct chela_queue_opts queue; /* default queue settings of its sessions */
     struct ch_list sessions;

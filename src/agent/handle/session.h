@@ -39,7 +39,8 @@ struct ch_context {
 
 /* Token counts of a session's requests (context_budget.h). */
 struct ch_context_budget {
-    struct ch_meter meter; /* counts the transcript */
+    struct ch_meter meter; /* counts the transcript from the message `from` on */
+    size_t from;
     struct ch_gauge gauge; /* corrects guesses for the target `gauged` */
     const struct ch_target *gauged;
     uint64_t revision; /* revision of the request head that `fixed` was counted for; other
@@ -120,6 +121,7 @@ struct chela_session {
     struct ch_encoder encoder;
     struct ch_context_budget budget;
     struct ch_epoch epoch;
+    const struct ch_target *no_compaction; /* its service failed to condense: not asked again */
     uint64_t revision;          /* revision of the request's head and tail */
     uint64_t registry_revision; /* revision of the registry in the last request */
     bool patched;               /* the last request had its own head or tail */

@@ -45,7 +45,9 @@
  *   COMPACTION  The transcript was rewritten. {"strategy","tokens_before","tokens_after",
  *               "messages":[..],"keep":seq,"allowed":[digest..],
  *               ["usage"]}. The messages replace the transcript. A reader needs no record
- *               before `keep`; 0: none before this one.
+ *               before `keep`; 0: none before this one. Strategy "service": ["at","message",
+ *               "usage"] instead: the message is inserted at this index; without them the
+ *               compaction is a part of the last reply
  *   STATE       The machine after a step. {"run","state","status","reason","mode",
  *               counters,"usage","seq",["agent","asks_plans","goal","error_log","model",
  *               "recoveries","called","handoffs","plan","error","unasked","spoke"]}.

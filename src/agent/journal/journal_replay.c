@@ -568,11 +568,28 @@ static void read_lasting(const struct reading *r) {
             ch_memory_add(&p->memory, digest);
 }
 
+/* Inserts the compaction of a service, unless it came with a reply. */
+static int fold_condensed(struct reading *r) {
+    struct ch_journal_replay *p = r->past;
+    const struct ch_json *item = ch_json_get(r->v, "message");
+    struct ch_msg *m;
+    int rc = item ? ch_msg_read(item, &m, r->err) : 0;
+
+    if (!item || rc < 0)
+        return rc;
+    p->began = SIZE_MAX;
+    p->mailed = 0;
+    p->full |= ch_transcript_insert(&p->transcript, amount(r->v, "at"), m) < 0;
+    return 0;
+}
+
 /* Replaces the transcript by the messages of the record. */
 static int fold_compaction(struct reading *r) {
     struct ch_journal_replay *p = r->past;
     const struct ch_json *messages = ch_json_get(r->v, "messages");
 
+    if (ch_sv_is(ch_json_get_str(r->v, "strategy"), "service"))
+        return fold_condensed(r);
     if (!messages)
         return damaged(r, "there are no messages");
     drop_job(p);

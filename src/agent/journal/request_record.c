@@ -196,6 +196,10 @@ static void write_options(struct ch_jw *w, const struct ch_model_request *req) {
     }
     if (req->unbound)
         ch_jw_kint(w, "unbound", (int64_t)req->unbound);
+    if (req->compact_at)
+        ch_jw_kint(w, "compact_at", req->compact_at);
+    if (req->compact_now)
+        ch_jw_kbool(w, "compact_now", true);
     if (req->no_calls)
         ch_jw_kbool(w, "no_calls", true);
     if (req->output_schema.n)

@@ -824,19 +824,41 @@ void ch_run_journal_dropped(chela_run *run) {
     run_journal_append(run->session, &w, CH_REC_DROPPED, CH_SYNC_LATER);
 }
 
+static struct ch_jw begin_rewrite(chela_run *run, const struct ch_run_journal_rewrite *how) {
+    struct ch_jw w = run_journal_begin(ch_run_journal_of(run), run);
+    ch_jw_kcstr(&w, "strategy", how->strategy);
+    ch_jw_kint(&w, "tokens_before", (int64_t)how->tokens_before);
+    ch_jw_kint(&w, "tokens_after", (int64_t)how->tokens_after);
+    return w;
+}
+
+static void write_condensed(chela_run *run, const struct ch_run_journal_rewrite *how) {
+    struct ch_jw w = begin_rewrite(run, how);
+    if (how->item) {
+        run_journal_write_usage(&w, &how->usage);
+        ch_jw_kint(&w, "at", (int64_t)how->at);
+        ch_jw_key(&w, "message");
+        ch_msg_write(how->item, &w);
+    }
+    run_journal_append(run->session, &w, CH_REC_COMPACTION, CH_SYNC_COMMIT);
+    if (how->item && !run->m.by_hand)
+        ch_run_journal_state(run, CH_REPLAY_RUNNING, CH_SYNC_COMMIT);
+}
+
 void ch_run_journal_rewritten(chela_run *run, const struct ch_run_journal_rewrite *how) {
     struct ch_run_journal *k = ch_run_journal_of(run);
     const struct ch_transcript *t = &run->session->transcript;
 
     if (!k)
         return;
+    if (how->condensed) {
+        write_condensed(run, how);
+        return;
+    }
     bool known = run->record->start_seq || run->m.by_hand; /* otherwise another process began the
                                                               run */
     uint64_t needed = first_needed(run);
-    struct ch_jw w = run_journal_begin(k, run);
-    ch_jw_kcstr(&w, "strategy", how->strategy);
-    ch_jw_kint(&w, "tokens_before", (int64_t)how->tokens_before);
-    ch_jw_kint(&w, "tokens_after", (int64_t)how->tokens_after);
+    struct ch_jw w = begin_rewrite(run, how);
     ch_jw_kint(&w, "keep", known ? (int64_t)needed : 1);
     run_journal_write_usage(&w, &how->usage);
     write_lasting(&w, run->session);

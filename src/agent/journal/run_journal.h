@@ -166,6 +166,9 @@ struct ch_run_journal_rewrite {
     const char *strategy;
     size_t tokens_before, tokens_after;
     struct ch_usage usage; /* usage of the summary's model */
+    bool condensed;        /* by the service: messages were left as they are, and */
+    const struct ch_msg *item; /* this one was inserted; NULL: none */
+    size_t at;                 /* index of item */
 };
 /* EPOCH: the session's epoch has begun. */
 void ch_run_journal_epoch(chela_run *run, const char *reason);

@@ -17,6 +17,7 @@
 #include "agent/context/repair.h"
 #include "agent/context/reply_directives.h"
 #include "agent/context/reply_extras.h"
+#include "agent/context/service_compaction.h"
 #include "agent/context/tool_choice.h"
 #include "agent/context/tool_embedding.h"
 #include "agent/handle/hooks.h"
@@ -41,6 +42,7 @@
 #include "base/redact.h"
 #include "base/utf8.h"
 #include "model/catalog/model_facts.h"
+#include "model/codec/compacted.h"
 #include "model/codec/decoder.h"
 #include "model/codec/encoder.h"
 #include "model/codec/fold.h"
@@ -400,6 +402,7 @@ static int think_describe(chela_run *run, const struct chela_turn_patch *patch,
     ch_tool_choice_read(choice, req);
     force_output(run, req);
     rc = rc == 0 ? ch_features_shape(run, req, err) : rc;
+    ch_service_compaction_ask(run, req);
     ch_learnt_omit(req);
     return rc;
 }
@@ -650,7 +653,8 @@ void ch_think_reply(chela_run *run, struct ch_reply *r) {
     keep_stop(run, r);
     ch_repair_worked(run, run->target, &run->turn->repair);
     ch_run_outcome_clear_error(run);
-    if (!is_private) /* a request of private words holds no history to learn from */
+    size_t before = r->msg && ch_compacted_in(r->msg) ? ch_context_budget_tokens(run) : 0;
+    if (!is_private && !before) /* a request of private words holds no history to learn from */
         ch_context_budget_learn(run, &r->usage);
     bool extras = ch_reply_extras_in(r->msg);
     if (extras)
@@ -664,6 +668,8 @@ void ch_think_reply(chela_run *run, struct ch_reply *r) {
     if (in.has_text && !is_private && r->stop != CH_STOP_REFUSAL)
         ch_reply_directives_end(run);
     if (run->dead)
+        return;
+    if (run->reply && !ch_compaction_received(run, run->reply, before))
         return;
     if (run->reply && extras && !ch_reply_extras_tell(run, run->reply, &need_texts(run)->citations))
         return;
@@ -827,10 +833,19 @@ static bool think_announce(chela_run *run, size_t nmessages, size_t ntools) {
 }
 
 void ch_think_compact(chela_run *run) {
+    const struct chela_turn_patch patch = {0};
+    CH_ARENA_AUTO parts = {0};
+    struct ch_model_request req;
+    struct chela_error err;
+    bool asks = run->session->agent->service_compacts &&
+                (run->target || choose_target(run, NULL, &err) == 0) &&
+                think_describe(run, &patch, &parts, &req, &err) == 0;
+    if (run->dead)
+        return;
     if (!run->target)
         run->target = run->session->agent->targets[run->m.model];
     run->reply = NULL; /* compaction may free the message */
-    ch_compaction_start(run, ch_driver_step);
+    ch_compaction_start(run, asks ? &req : NULL, ch_driver_step);
 }
 
 /* Forgets the last reply. */

@@ -27,6 +27,8 @@ void ch_learnt_omit(struct ch_model_request *req) {
         req->effort = CH_EFFORT_DEFAULT;
     if (omit & CH_PART_CACHE_KEY)
         req->cache_key = CH_SV("");
+    if (omit & CH_PART_COMPACTION)
+        req->compact_at = 0;
     if (omit & CH_PART_CACHE_LONG && req->cache == CH_CACHE_LONG)
         req->cache = CH_CACHE_SHORT;
 }

@@ -28,6 +28,7 @@ enum ch_refusable {
     CH_PART_CHOICE = 1 << 15,    /* any tool choice */
     CH_PART_STRICT = 1 << 16,    /* a strict tool */
     CH_PART_SCHEMA = 1 << 17,    /* a native output schema */
+    CH_PART_COMPACTION = 1 << 18, /* the service shall condense the conversation */
 };
 
 enum ch_learnt_api { CH_LEARNT_API_NONE, CH_LEARNT_API_CHAT, CH_LEARNT_API_RESPONSES };

@@ -37,6 +37,8 @@ static const struct word modality_words[] = {{"text", CH_M_TEXT}, {"image", CH_M
                                              {"pdf", 0},          {"audio", 0},
                                              {"video", 0},        {"file", 0},
                                              {NULL, 0}};
+static const struct word compaction_words[] = {
+    {"conversation", CH_M_COMPACTS}, {"tool_results", CH_M_CLEARS}, {NULL, 0}};
 static const struct word display_words[] = {
     {"omitted", CH_M_HIDES}, {"shown", 0}, {"summarized", 0}, {NULL, 0}};
 /* A choice that is missing from the list is refused. */
@@ -85,6 +87,7 @@ static const struct column {
 #define ROW_modalities_in KIND_WORDS, AT(flags), modality_words
 #define ROW_structured KIND_YES, AT(flags), yes_words[2]
 #define ROW_tool_search KIND_YES, AT(flags), yes_words[4]
+#define ROW_compaction KIND_WORDS, AT(flags), compaction_words
 #define ROW_cache_retention KIND_YES, AT(flags), yes_words[3]
 #define ROW_cache_min KIND_TOKENS, AT(cache_min), NULL
 #define ROW_price_in KIND_DOLLARS, AT(price.input), NULL

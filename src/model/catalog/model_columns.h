@@ -27,6 +27,7 @@
     X(modalities_in, "what it reads: text, image, pdf, audio, video")                             \
     X(structured, "takes a schema for the reply (Claude)")                                        \
     X(tool_search, "its service searches tools that a request defers")                            \
+    X(compaction, "what its service shortens on request: conversation, tool_results")            \
     X(cache_retention, "takes a lifetime of cached prompts (OpenAI)")                             \
     X(cache_min, "tokens that are cached at least")                                               \
     X(price_in, "US dollars for a million tokens of input")                                       \
@@ -59,7 +60,7 @@ typedef uint64_t ch_column_set; /* bits 1 << enum ch_column */
      CH_COLUMN_BIT(thinking) | CH_COLUMN_BIT(thinks) | CH_COLUMN_BIT(display_default) |         \
      CH_COLUMN_BIT(effort_beside_thinking) | CH_COLUMN_BIT(tool_choice) |                       \
      CH_COLUMN_BIT(sampling) | CH_COLUMN_BIT(structured) | CH_COLUMN_BIT(tool_search) |         \
-     CH_COLUMN_BIT(modalities_in) | CH_COLUMN_BIT(cache_retention))
+     CH_COLUMN_BIT(modalities_in) | CH_COLUMN_BIT(cache_retention) | CH_COLUMN_BIT(compaction))
 
 struct ch_some_facts { /* facts of which some columns are known */
     struct ch_model_facts facts;

@@ -29,6 +29,8 @@ enum ch_model_flag {
     CH_M_TOOL_SEARCH = 1 << 13,  /* its service searches tools that a request defers */
     CH_M_TEXT = 1 << 14,          /* reads text; without CH_M_IMAGES, nothing else */
     CH_M_IMAGES = 1 << 15,        /* reads images; neither of the two: not known */
+    CH_M_COMPACTS = 1 << 16,     /* its service condenses a conversation on request */
+    CH_M_CLEARS = 1 << 17,       /* its service leaves out old results of tools on request */
 };
 
 struct ch_model_facts {

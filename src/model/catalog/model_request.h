@@ -110,6 +110,10 @@ struct ch_model_request {
     const struct ch_msg *const *messages;
     size_t nmessages;
     size_t unbound; /* messages from the start whose reasoning no longer binds: it is not sent */
+    size_t from; /* messages from the start that are not sent: see `compacted` */
+    bool compacted; /* the message `from` holds a compaction, which stands for those before it */
+    int64_t compact_at; /* tokens from which the service shall condense it; 0: never */
+    bool compact_now;   /* the service shall condense the conversation, not answer */
     bool without_reasoning; /* set by the encoder while it encodes these messages */
     /* Set by the encoder while it encodes results: the message with their calls, as it was sent;
      * NULL: none. */

@@ -169,6 +169,9 @@ struct ch_codec {
     /* Optional. True if the service accepts nothing but the results of this reply's calls next,
      * because tools or code that it runs are not done. NULL: never. */
     bool (*wants_only_results)(const struct ch_msg *reply);
+    /* Optional. True if the service made the compaction in m and reads it. NULL: never; such a
+     * service is not asked to condense a conversation. */
+    bool (*reads_compaction)(const struct ch_model_request *req, const struct ch_msg *m);
     /* The service gets the images of its own replies back. */
     bool returns_images;
 

@@ -22,6 +22,7 @@
 #include "base/error.h"
 #include "model/codec/adapt.h"
 #include "model/codec/codec.h"
+#include "model/codec/compacted.h"
 
 #define NO_RESULT "No result provided: the call was not run or its result was lost."
 
@@ -241,6 +242,19 @@ static void cut_back(struct ch_buf *b, size_t n) {
         b->p[n] = '\0';
 }
 
+/* The summary of a compaction that the service does not read goes before its message. */
+static int append_summary(struct ch_encoder *e, const struct ch_model_request *req,
+                          struct chela_error *err) {
+    const struct ch_codec *codec = req->endpoint->codec;
+    const struct ch_msg *m = req->messages[req->from];
+    if (codec->reads_compaction && codec->reads_compaction(req, m))
+        return CHELA_OK;
+    struct ch_msg *text = ch_compacted_text(m);
+    int rc = text ? encode_message(req, text, &e->messages, err) : CHELA_OK;
+    ch_msg_free(text);
+    return rc;
+}
+
 static int append_new(struct ch_encoder *e, const struct ch_model_request *req,
                       struct chela_error *err) {
     struct ch_model_request plain = *req;
@@ -252,7 +266,10 @@ static int append_new(struct ch_encoder *e, const struct ch_model_request *req,
     while (e->nmessages < req->nmessages) {
         const struct ch_msg *m = req->messages[e->nmessages];
         bool bound = e->nmessages >= req->unbound;
-        int rc = encoder_append(e, bound ? req : &plain, m, err);
+        bool summed = req->compacted && e->nmessages == req->from;
+        int rc = summed ? append_summary(e, req, err) : CHELA_OK;
+        if (rc == CHELA_OK)
+            rc = encoder_append(e, bound ? req : &plain, m, err);
         if (rc == CHELA_OK && e->messages.overflow)
             rc = ch_fail(err, CHELA_ELIMIT, "the conversation is too large to send");
         if (rc < 0)
@@ -318,6 +335,8 @@ static uint64_t shape_of(const struct ch_model_request *req) {
     uint64_t hash = ch_hash(ch_hash(0, ch_sv_str(ep->provider)), req->model);
     hash = ch_hash(hash, ch_sv((const char *)&ep->quirks, sizeof(ep->quirks)));
     hash = ch_hash(hash, ch_sv((const char *)&req->unbound, sizeof(req->unbound)));
+    if (req->compacted)
+        hash = ch_hash(hash, ch_sv((const char *)&req->from, sizeof(req->from)));
     if (ep->learnt.rules)
         hash = ch_hash(hash, ch_sv((const char *)&ep->learnt, sizeof(ep->learnt)));
     return ch_hash(hash, ch_sv_trim(req->system).n || prompted ? CH_SV("s") : CH_SV(""));
@@ -330,6 +349,7 @@ int ch_encoder_update(struct ch_encoder *e, const struct ch_model_request *req,
         ch_encoder_clear(e);
     e->codec = req->endpoint->codec;
     e->shape = shape;
+    e->nmessages = CH_MAX(e->nmessages, req->from);
 
     const struct ch_codec *wire = wire_codec(e);
     bool grows = e->nmessages < req->nmessages &&

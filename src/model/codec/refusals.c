@@ -190,6 +190,12 @@ static const struct rule {
     {"no_cache_key", "without a cache key", OPENAI, CH_PART_CACHE_KEY, {.omit = CH_PART_CACHE_KEY},
      WORDS,
      {0}, {"prompt_cache_key"}},
+    {"no_compaction", "chela itself condenses the conversation", ANTHROPIC | RESPONSES,
+     CH_PART_COMPACTION, {.omit = CH_PART_COMPACTION}, WORDS,
+     {"does not support compaction", "compaction*not supported", "compaction*not available"},
+     {"context_management", "compact_threshold", "compaction", "clear_tool_uses_20250919",
+      "compact_20260112", "compact-2026-01-12", "compact-2026-09-04",
+      "context-management-2025-06-27"}},
     {"short_cache", "the cache lives as long as usual", OPENAI, CH_PART_CACHE_LONG,
      {.omit = CH_PART_CACHE_LONG}, WORDS,
      {0}, {"prompt_cache_retention"}},
@@ -202,7 +208,7 @@ static const char *const refused[] = {
     "does not support",    "doesn't support",        "unknown parameter",   "unrecognized",
     "unknown name",        "unknown field",          "is deprecated for",   "extraneous key",
     "unexpected keyword",  "unexpected field",       "is not allowed",
-          "property*is unsupported",
+          "property*is unsupported", "unexpected value",
 };
 
 _Static_assert(CH_LEN(rules) <= 64, "a rule is a bit of ch_learnt.rules");
@@ -267,6 +273,7 @@ unsigned ch_refusal_parts(const struct ch_model_request *req) {
     parts |= effort == CH_EFFORT_OFF ? CH_PART_OFF : 0;
     parts |= req->cache_key.n ? CH_PART_CACHE_KEY : 0;
     parts |= req->cache == CH_CACHE_LONG ? CH_PART_CACHE_LONG : 0;
+    parts |= req->compact_at || req->compact_now ? CH_PART_COMPACTION : 0;
     parts |= req->no_stream ? 0 : CH_PART_STREAM;
     return parts | (req->output_schema.n ? CH_PART_SCHEMA : 0);
 }

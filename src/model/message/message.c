@@ -187,12 +187,22 @@ void ch_transcript_release(struct ch_transcript *t) {
     *t = (struct ch_transcript){0};
 }
 
+static bool holds_compaction(const struct ch_msg *m) {
+    for (uint32_t i = 0; i < m->nblocks; i++)
+        if (ch_block_is_compaction(&m->blocks[i]))
+            return true;
+    return false;
+}
+
 void ch_transcript_cut(struct ch_transcript *t, size_t n) {
     while (t->n > n) {
         struct ch_msg *m = t->msgs[--t->n];
         t->bytes -= m->size;
         ch_msg_free(m);
     }
+    t->compacted = CH_MIN(t->compacted, t->n);
+    while (t->compacted && !holds_compaction(t->msgs[t->compacted - 1]))
+        t->compacted--;
 }
 
 int ch_transcript_amend(struct ch_transcript *t, struct ch_sv text) {
@@ -212,15 +222,24 @@ int ch_transcript_amend(struct ch_transcript *t, struct ch_sv text) {
     return CHELA_OK;
 }
 
-int ch_transcript_add(struct ch_transcript *t, struct ch_msg *m) {
+int ch_transcript_insert(struct ch_transcript *t, size_t at, struct ch_msg *m) {
     if (m->size > CH_LIMIT_HISTORY - t->bytes) {
         ch_msg_free(m);
         return CHELA_ELIMIT;
     }
     CH_GROW(t->msgs, t->n, t->cap, 16);
-    t->msgs[t->n++] = m;
+    at = CH_MIN(at, t->n);
+    memmove(t->msgs + at + 1, t->msgs + at, (t->n++ - at) * sizeof(struct ch_msg *));
+    t->msgs[at] = m;
     t->bytes += m->size;
+    t->compacted += t->compacted > at;
+    if (holds_compaction(m))
+        t->compacted = CH_MAX(t->compacted, at + 1);
     return CHELA_OK;
+}
+
+int ch_transcript_add(struct ch_transcript *t, struct ch_msg *m) {
+    return ch_transcript_insert(t, t->n, m);
 }
 
 int ch_transcript_add_results(struct ch_transcript *t, struct ch_msg *m) {

@@ -125,6 +125,10 @@ size_t ch_msg_call_index(const struct ch_msg *m, const struct ch_block *call);
 struct ch_sv ch_msg_words(const struct ch_msg *m);
 /* True if m contains a call. */
 bool ch_msg_has_calls(const struct ch_msg *m);
+/* A service's compaction of the messages before it (codec/compacted.h). */
+static inline bool ch_block_is_compaction(const struct ch_block *b) {
+    return b->type == CH_BLOCK_OPAQUE && ch_sv_is(b->name, "compaction");
+}
 static inline bool ch_block_is_media(const struct ch_block *b) {
     return b->type == CH_BLOCK_IMAGE || b->type == CH_BLOCK_AUDIO || b->type == CH_BLOCK_DOCUMENT;
 }
@@ -141,13 +145,16 @@ struct ch_transcript {
     struct ch_msg **msgs; /* owned array of owned messages */
     size_t n, cap;
     size_t bytes; /* sum of sizes */
+    size_t compacted;  /* 1 + index of the last message with a compaction; 0: none */
     unsigned counting; /* the tokenizer family for counting: enum ch_counting of prompt/tokens.h */
 };
 void ch_transcript_release(struct ch_transcript *t);
 /* Takes ownership of m. CHELA_ELIMIT (m is freed) past CH_LIMIT_HISTORY. */
 int ch_transcript_add(struct ch_transcript *t, struct ch_msg *m);
-/* The same for the results of the last message's calls. Past the limit the last message is
- * removed, because no vendor accepts a call without a result. */
+/* The same, with m before the message `at`. */
+int ch_transcript_insert(struct ch_transcript *t, size_t at, struct ch_msg *m);
+/* As ch_transcript_add for the results of the last message's calls. Past the limit the last
+ * message is removed, because no vendor accepts a call without a result. */
 int ch_transcript_add_results(struct ch_transcript *t, struct ch_msg *m);
 /* Add a CONTEXT block to the end of the newest message; t is not empty. CHELA_ELIMIT past
  * CH_LIMIT_HISTORY. */

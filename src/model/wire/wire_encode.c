@@ -5,6 +5,7 @@
 #include "base/nearest.h"
 #include "model/catalog/model_columns.h"
 #include "model/catalog/provider.h"
+#include "model/codec/compacted.h"
 #include "model/codec/encoder.h"
 #include "model/codec/refusals.h"
 #include "model/message/message_json.h"
@@ -59,6 +60,7 @@ static const struct {
     {"kept_free", NUMBER},     {"no_calls", BOOL},
     {"note", TEXT},            {"unbound", NUMBER},
     {"facts", OBJECT},         {"learnt", OBJECT},
+    {"compact_at", NUMBER},    {"compact_now", BOOL},
 };
 
 static bool is_of_type(const struct ch_json *v, int type) {
@@ -313,6 +315,8 @@ static void read_extras(struct reading *r) {
     }
     ch_refusal_read_all(ch_json_get(r->v, "learnt"), &r->endpoint.learnt);
     r->req.unbound = (size_t)CH_MAX(ch_json_int(ch_json_get(r->v, "unbound"), 0), 0);
+    r->req.compact_at = ch_token_count(ch_json_int(ch_json_get(r->v, "compact_at"), 0));
+    r->req.compact_now = ch_json_bool(ch_json_get(r->v, "compact_now"), false);
     if (ch_json_is(ch_json_get(r->v, "server_tools"), CH_JSON_ARRAY))
         r->req.server_tools = wire_encode_compact(r, ch_json_get(r->v, "server_tools"));
     if (!ch_json_is(headers, CH_JSON_OBJECT))
@@ -332,6 +336,8 @@ static int read_endpoint(struct reading *r, const struct ch_codec *codec) {
         p = ch_provider_find(ch_sv_str(api));
     if (p && strcmp(p->api, api) != 0) /* a service may have two protocols, as OpenAI's */
         p = ch_provider_of_url(ch_sv_str(api), text_or(r, "base_url", p->base_url));
+    if (!p && ch_json_get(r->v, "base_url")) /* such a service at a URL of the user's */
+        p = ch_provider_find(ch_sv_str(api));
     if (!p)
         return ch_fail(r->err, CHELA_EINVAL, "request: no provider \"%s\" of the %s protocol", name,
                        api);
@@ -379,6 +385,7 @@ static int wire_encode_read_request(struct reading *r, const struct ch_codec *co
 static int wire_encode_write_request(struct reading *r, struct ch_buf *out, struct ch_sv *body) {
     struct ch_encoder e = {0};
     struct ch_http_request http = {0};
+    ch_compacted_settle(&r->req);
     int rc = ch_encoder_update(&e, &r->req, r->err);
     if (rc == CHELA_OK)
         rc = r->endpoint.codec->http(&r->req, &r->arena, &http, r->err);

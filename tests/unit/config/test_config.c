@@ -1672,6 +1672,7 @@ static void test_words_are_names(void **state) {
         {CH_SCOPE_AGENT, "tools.selection", CHELA_CHOICE_SELECTION},
         {CH_SCOPE_AGENT, "context.prompt", CHELA_CHOICE_PROMPT_STYLE},
         {CH_SCOPE_AGENT, "compaction.mode", CHELA_CHOICE_COMPACTION},
+        {CH_SCOPE_AGENT, "compaction.by", CHELA_CHOICE_COMPACTION_BY},
         {CH_SCOPE_AGENT, "mode", CHELA_CHOICE_MODE},
         {CH_SCOPE_AGENT, "reflection.when", CHELA_CHOICE_REFLECTION},
         {CH_SCOPE_AGENT, "heartbeat.protocol", CHELA_CHOICE_PROTOCOL},

@@ -40,6 +40,7 @@ struct tokens {
 struct state {
     struct ch_sv id; /* id of the message, in the arena; empty: none yet */
     struct tokens tokens;
+    struct tokens compaction; /* of the service's compactions, which `tokens` do not include */
 
     /* State of the current block; blocks do not overlap. */
     unsigned key;
@@ -417,7 +418,7 @@ struct event {
 
     struct ch_sv kind, id, model, stop, stop_sequence; /* kind: the type of the message */
     struct ch_sv refusal;               /* explanation for people */
-    struct ch_sv content, container;    /* JSON */
+    struct ch_sv content, container, iterations; /* JSON */
     struct tokens tokens;               /* those known before, or later figures */
 };
 
@@ -434,6 +435,16 @@ static const struct ch_member usage_members[] = {
     CH_MEMBER(struct event, tokens.cache_read, "cache_read_input_tokens", CH_MEMBER_INT),
     CH_MEMBER(struct event, tokens.output, "output_tokens", CH_MEMBER_INT),
     CH_MEMBERS_IN("output_tokens_details", tokens_details),
+    CH_MEMBERS_IN("cache_creation", tokens_written),
+    CH_MEMBER(struct event, iterations, "iterations", CH_MEMBER_ARRAY),
+};
+/* An element of "iterations". */
+static const struct ch_member iteration_members[] = {
+    CH_MEMBER(struct event, type, "type", CH_MEMBER_STR),
+    CH_MEMBER(struct event, tokens.input, "input_tokens", CH_MEMBER_INT),
+    CH_MEMBER(struct event, tokens.cache_write, "cache_creation_input_tokens", CH_MEMBER_INT),
+    CH_MEMBER(struct event, tokens.cache_read, "cache_read_input_tokens", CH_MEMBER_INT),
+    CH_MEMBER(struct event, tokens.output, "output_tokens", CH_MEMBER_INT),
     CH_MEMBERS_IN("cache_creation", tokens_written),
 };
 static const struct ch_member stop_details[] = {
@@ -482,7 +493,31 @@ static void anthropic_decode_set_model(struct ch_decoder *d, struct ch_sv model)
         d->reply.model = ch_arena_sv(&d->arena, model);
 }
 
+/* The service reports the tokens of its compactions apart, again with each event. */
+static void read_iterations(struct ch_decoder *d, struct ch_sv json) {
+    CH_BUF_AUTO scratch = {0};
+    struct tokens sum = {0};
+    struct ch_pull p;
+    ch_pull_init(&p, json, &scratch);
+    if (!json.n || !ch_pull_enter(&p, '['))
+        return;
+    while (ch_pull_item(&p)) {
+        struct event e = {0};
+        ch_members_pull(&p, iteration_members, CH_LEN(iteration_members), &e);
+        if (!ch_sv_is(e.type, "compaction"))
+            continue;
+        sum.input += ch_token_count(e.tokens.input);
+        sum.output += ch_token_count(e.tokens.output);
+        sum.cache_read += ch_token_count(e.tokens.cache_read);
+        sum.cache_write += ch_token_count(e.tokens.cache_write);
+        sum.cache_write_5m += ch_token_count(e.tokens.cache_write_5m);
+        sum.cache_write_1h += ch_token_count(e.tokens.cache_write_1h);
+    }
+    anthropic_decode_state_of(d)->compaction = sum;
+}
+
 static void use_message(struct ch_decoder *d, const struct event *e) {
+    read_iterations(d, e->iterations);
     anthropic_decode_set_model(d, e->model);
     anthropic_decode_set_stop(d, e->stop);
     if (e->stop_sequence.n)
@@ -615,15 +650,17 @@ static int anthropic_decode_on_body(struct ch_decoder *d, struct ch_sv body,
 /* input_tokens excludes cached tokens; output_tokens includes thinking. */
 static void anthropic_decode_on_end(struct ch_decoder *d) {
     const struct tokens *t = &anthropic_decode_state_of(d)->tokens;
-    int64_t read = ch_token_count(t->cache_read), written = ch_token_count(t->cache_write);
+    const struct tokens *c = &anthropic_decode_state_of(d)->compaction;
+    int64_t read = ch_token_count(t->cache_read) + c->cache_read;
+    int64_t written = ch_token_count(t->cache_write) + c->cache_write;
     d->reply.usage = (struct ch_usage){
-        .input = ch_token_count(t->input) + read + written,
-        .output = ch_token_count(t->output),
+        .input = ch_token_count(t->input) + c->input + read + written,
+        .output = ch_token_count(t->output) + c->output,
         .cache_read = read,
         .cache_write = written,
         .reasoning = ch_token_count(t->thinking),
-        .cache_write_5m = ch_token_count(t->cache_write_5m),
-        .cache_write_1h = ch_token_count(t->cache_write_1h),
+        .cache_write_5m = ch_token_count(t->cache_write_5m) + c->cache_write_5m,
+        .cache_write_1h = ch_token_count(t->cache_write_1h) + c->cache_write_1h,
     };
 }
 
@@ -645,6 +682,7 @@ const struct ch_codec ch_codec_anthropic = {
     .takes_schema = ch_anthropic_takes_schema,
     .effort = ch_thinking_effort,
     .searches_tools = ch_anthropic_searches_tools,
+    .reads_compaction = ch_anthropic_reads_compaction,
     .wants_only_results = ch_anthropic_wants_only_results,
     .event = anthropic_decode_on_event,
     .quick = quick_repeat,

@@ -11,6 +11,7 @@
 #include "model/vendor/anthropic/anthropic_encode.h"
 
 #include "json/json.h"
+#include "model/codec/compacted.h"
 #include "model/codec/encode.h"
 #include "model/message/ids.h"
 #include "model/catalog/learnt.h"
@@ -19,8 +20,20 @@
 #define VERSION "2023-06-01"
 #define SEARCH "tool_search_tool_bm25"
 #define NO_OUTPUT "(no output)"
+#define COMPACT_AT_LEAST 50000 /* the service refuses a lower threshold */
 
 /* --- HTTP */
+
+/* Compaction at a threshold and on request have a name each; a compaction goes back under both. */
+static const char *shortening(const struct ch_model_request *req) {
+    if (req->compact_at && ch_request_is(req, CH_M_CLEARS))
+        return ch_request_is(req, CH_M_COMPACTS)
+                   ? "compact-2026-01-12,compact-2026-09-04,context-management-2025-06-27"
+                   : "context-management-2025-06-27";
+    return req->compact_at || req->compact_now || req->compacted
+               ? "compact-2026-01-12,compact-2026-09-04"
+               : "";
+}
 
 /* Thinking between calls. The model is looked up only if the request asks for thinking. */
 static bool anthropic_encode_interleaves(const struct ch_model_request *req) {
@@ -36,9 +49,12 @@ int ch_anthropic_http(const struct ch_model_request *req, struct ch_arena *a,
     bool oauth = strncmp(key, "sk-ant-oat", 10) == 0;
     bool bearer = oauth || req->endpoint->quirks & CH_Q_BEARER;
     bool interleave = anthropic_encode_interleaves(req);
+    const char *shorten = shortening(req);
     struct ch_sv beta[] = {oauth ? CH_SV("oauth-2025-04-20") : CH_SV(""),
                            oauth && interleave ? CH_SV(",") : CH_SV(""),
-                           interleave ? CH_SV("interleaved-thinking-2025-05-14") : CH_SV("")};
+                           interleave ? CH_SV("interleaved-thinking-2025-05-14") : CH_SV(""),
+                           (oauth || interleave) && *shorten ? CH_SV(",") : CH_SV(""),
+                           ch_sv_str(shorten)};
     struct ch_header defaults[] = {
         {CH_SV("content-type"), CH_SV("application/json")},
         {CH_SV("accept"), req->no_stream ? CH_SV("application/json") : CH_SV("text/event-stream")},
@@ -276,6 +292,44 @@ static void write_container(const struct ch_model_request *req, struct ch_jw *w)
         ch_jw_end(w, '}');
 }
 
+static void write_edit(struct ch_jw *w, const char *type, int64_t tokens) {
+    ch_jw_begin(w, '{');
+    ch_jw_kcstr(w, "type", type);
+    ch_jw_kbegin(w, "trigger", '{');
+    ch_jw_kcstr(w, "type", "input_tokens");
+    ch_jw_kint(w, "value", tokens);
+    ch_jw_end(w, '}');
+}
+
+/* Results of tools go at half of the threshold, and many at once, because the cache of the service
+ * starts anew there. */
+static void write_edits(const struct ch_model_request *req, struct ch_jw *w) {
+    int64_t at = CH_MAX(req->compact_at, COMPACT_AT_LEAST);
+    if (!req->compact_at)
+        return;
+    ch_jw_kbegin(w, "context_management", '{');
+    ch_jw_kbegin(w, "edits", '[');
+    if (ch_request_is(req, CH_M_CLEARS)) {
+        write_edit(w, "clear_tool_uses_20250919", at / 2);
+        ch_jw_kraw(w, "keep", CH_SV("{\"type\":\"tool_uses\",\"value\":3}"));
+        ch_jw_kbegin(w, "clear_at_least", '{');
+        ch_jw_kcstr(w, "type", "input_tokens");
+        ch_jw_kint(w, "value", at / 8);
+        ch_jw_end(w, '}');
+        ch_jw_end(w, '}');
+    }
+    if (ch_request_is(req, CH_M_COMPACTS)) {
+        write_edit(w, "compact_20260112", at);
+        ch_jw_end(w, '}');
+    }
+    ch_jw_end(w, ']');
+    ch_jw_end(w, '}');
+}
+
+bool ch_anthropic_reads_compaction(const struct ch_model_request *req, const struct ch_msg *m) {
+    return ch_encode_is_own(req, m, "anthropic", &ch_claude_names);
+}
+
 int ch_anthropic_tail(const struct ch_model_request *req, struct ch_buf *out,
                       struct chela_error *err) {
     struct ch_thinking p = ch_thinking_for(req);
@@ -286,6 +340,9 @@ int ch_anthropic_tail(const struct ch_model_request *req, struct ch_buf *out,
     if (!req->no_stream)
         ch_jw_kbool(&w, "stream", true);
     write_container(req, &w);
+    if (req->compact_now)
+        ch_jw_kraw(&w, "compaction", CH_SV("{\"type\":\"summarize\"}"));
+    write_edits(req, &w);
     anthropic_encode_write_tool_choice(req, &w);
     ch_thinking_write(&p, &w);
     anthropic_encode_write_output_config(req, &p, &w);
@@ -477,13 +534,23 @@ static void anthropic_encode_write_block(struct writing *x, const struct ch_bloc
         anthropic_encode_write_call(x, b);
         break;
     case CH_BLOCK_OPAQUE:
-        if (!ch_sv_is(b->name, CH_ANTHROPIC_CONTAINER) && anthropic_encode_is_own(x) &&
-            ch_is_json(b->text, CH_JSON_OBJECT)) {
+        if (!ch_sv_is(b->name, CH_ANTHROPIC_CONTAINER) && !ch_block_is_compaction(b) &&
+            anthropic_encode_is_own(x) && ch_is_json(b->text, CH_JSON_OBJECT)) {
             ch_jw_raw(&x->w, b->text);
             x->blocks++;
         }
         break;
     }
+}
+
+/* A compaction is the first block. Returns the index after it; 0: the message has none. */
+static uint32_t write_compaction(struct writing *x) {
+    uint32_t at = ch_compacted_at(x->m);
+    if (at == x->m->nblocks || !anthropic_encode_is_own(x))
+        return 0;
+    ch_jw_raw(&x->w, x->m->blocks[at].text);
+    x->blocks++;
+    return at + 1;
 }
 
 int ch_anthropic_message(const struct ch_model_request *req, const struct ch_msg *m,
@@ -496,7 +563,7 @@ int ch_anthropic_message(const struct ch_model_request *req, const struct ch_msg
                               : CH_SV("{\"role\":\"user\",\"content\":["));
     x.w.comma = false;
     anthropic_encode_write_results(&x);
-    for (uint32_t i = 0, n = ch_encode_end_of(m); i < n; i++) {
+    for (uint32_t i = write_compaction(&x), n = ch_encode_end_of(m); i < n; i++) {
         anthropic_encode_write_block(&x, &m->blocks[i]);
         i += m->blocks[i].span;
     }

@@ -25,6 +25,7 @@ bool ch_anthropic_tail_follows(const struct ch_model_request *req);
 size_t ch_anthropic_mark(const struct ch_model_request *req, struct ch_sv messages,
                          struct ch_buf *tail);
 
+bool ch_anthropic_reads_compaction(const struct ch_model_request *req, const struct ch_msg *m);
 bool ch_anthropic_searches_tools(const struct ch_model_request *req);
 bool ch_anthropic_takes_schema(const struct ch_model_request *req);
 

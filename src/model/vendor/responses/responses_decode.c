@@ -452,7 +452,8 @@ static int responses_decode_on_body(struct ch_decoder *d, struct ch_sv body,
     read_response(&p, &r);
     if (ch_pull_failed(&p))
         return ch_decode_malformed(err);
-    if (!ch_sv_is(r.object, "response") && !(r.output.n && r.status.n))
+    if (!ch_sv_is(r.object, "response") && !ch_sv_is(r.object, "response.compaction") &&
+        !(r.output.n && r.status.n))
         return responses_decode_read_error(d, body, CH_SV(""), err);
     d->recognised = true;
     return use_response(d, &r, CH_SV("completed"), err);
@@ -476,6 +477,7 @@ const struct ch_codec ch_codec_responses = {
     .body = responses_decode_on_body,
     .findings = ch_responses_findings,
     .searches_tools = ch_responses_searches_tools,
+    .reads_compaction = ch_responses_reads_compaction,
     .returns_images = true,
     .end = responses_decode_on_end,
     .release = responses_decode_on_release,

@@ -13,6 +13,7 @@
 
 #include <stdio.h>
 
+#include "model/codec/compacted.h"
 #include "model/codec/encode.h"
 #include "model/catalog/gpt.h"
 #include "model/catalog/learnt.h"
@@ -24,6 +25,7 @@
 #define MAX_NAME 64
 #define MAX_ITEM_ID 64
 #define MIN_OUTPUT_TOKENS 16 /* minimum of the API */
+#define COMPACT_AT_LEAST 1000 /* minimum of the API */
 
 static const struct ch_model_names gpt_names = {.same = ch_gpt_same};
 
@@ -56,7 +58,7 @@ static bool may_reason(const struct ch_model_request *req) {
 
 int ch_responses_http(const struct ch_model_request *req, struct ch_arena *a,
                       struct ch_http_request *out, struct chela_error *err CH_UNUSED) {
-    ch_encode_openai_http(req, a, "/responses", out);
+    ch_encode_openai_http(req, a, req->compact_now ? "/responses/compact" : "/responses", out);
     return CHELA_OK;
 }
 
@@ -103,7 +105,7 @@ int ch_responses_head(const struct ch_model_request *req, struct ch_buf *out,
     ch_jw_kstr(&w, "model", req->model);
     if (!ch_is_blank(req->system))
         ch_jw_kstr(&w, "instructions", req->system);
-    if (ch_encode_has_tools(req))
+    if (ch_encode_has_tools(req) && !req->compact_now) /* they are no parameter there */
         responses_encode_write_tools(req, &w);
     ch_jw_kbegin(&w, "input", '[');
     return CHELA_OK;
@@ -205,11 +207,31 @@ static void write_include(const struct ch_model_request *req, struct ch_jw *w) {
         ch_jw_kint(w, "top_logprobs", req->logprobs);
 }
 
+static void write_threshold(const struct ch_model_request *req, struct ch_jw *w) {
+    if (!req->compact_at || !ch_request_is(req, CH_M_COMPACTS))
+        return;
+    ch_jw_kbegin(w, "context_management", '[');
+    ch_jw_begin(w, '{');
+    ch_jw_kcstr(w, "type", "compaction");
+    ch_jw_kint(w, "compact_threshold", CH_MAX(req->compact_at, COMPACT_AT_LEAST));
+    ch_jw_end(w, '}');
+    ch_jw_end(w, ']');
+}
+
+bool ch_responses_reads_compaction(const struct ch_model_request *req, const struct ch_msg *m) {
+    return ch_encode_is_own(req, m, CH_RESPONSES, &gpt_names);
+}
+
 int ch_responses_tail(const struct ch_model_request *req, struct ch_buf *out,
                       struct chela_error *err) {
     struct ch_jw w = ch_jw(out);
     ch_jw_end(&w, ']');
     size_t from = out->n;
+    if (req->compact_now) { /* the endpoint for compaction takes no other parameters */
+        responses_encode_write_cache(req, &w);
+        ch_jw_end(&w, '}');
+        return CHELA_OK;
+    }
     if (!req->no_stream)
         ch_jw_kbool(&w, "stream", true);
     ch_jw_kbool(&w, "store", false);
@@ -219,6 +241,7 @@ int ch_responses_tail(const struct ch_model_request *req, struct ch_buf *out,
     write_include(req, &w);
     responses_encode_write_reasoning(req, &w);
     responses_encode_write_cache(req, &w);
+    write_threshold(req, &w);
     int rc = ch_encode_extra(req, out, from, err);
     ch_jw_end(&w, '}');
     return rc;
@@ -441,6 +464,13 @@ static bool goes_unpaired(const struct ch_msg *m, const struct ch_block *b) {
     return true;
 }
 
+/* An item of a conversation that the service has condensed: every model there reads it. */
+static bool is_condensed(const struct ch_msg *m, const struct ch_block *b) {
+    return b->type == CH_BLOCK_OPAQUE &&
+           (b == &m->blocks[ch_compacted_at(m)] || ch_sv_is(b->name, "message")) &&
+           ch_is_json(b->text, CH_JSON_OBJECT);
+}
+
 static bool is_sent(const struct ch_msg *m, const struct ch_block *b, bool same) {
     switch (b->type) {
     case CH_BLOCK_TEXT:
@@ -450,7 +480,8 @@ static bool is_sent(const struct ch_msg *m, const struct ch_block *b, bool same)
     case CH_BLOCK_IMAGE:
         return true;
     case CH_BLOCK_OPAQUE:
-        return same && !goes_unpaired(m, b) && ch_is_json(b->text, CH_JSON_OBJECT);
+        return same && !goes_unpaired(m, b) && !ch_block_is_compaction(b) &&
+               !ch_sv_is(b->name, "message") && ch_is_json(b->text, CH_JSON_OBJECT);
     default:
         return false;
     }
@@ -603,6 +634,9 @@ static void responses_encode_assistant(const struct ch_model_request *req, const
         if (b->type == CH_BLOCK_REASONING && same && goes_back(m, i)) {
             ch_encode_begin(out, !out->n);
             ch_buf_add_sv(out, b->extra);
+        } else if (own && is_condensed(m, b)) {
+            ch_encode_begin(out, !out->n);
+            ch_buf_add_sv(out, b->text);
         } else if (!is_sent(m, b, same)) {
             continue;
         } else if (b->type == CH_BLOCK_TOOL_CALL) {

@@ -10,6 +10,7 @@ bool ch_responses_wants_answer(struct ch_sv type);
 int ch_responses_http(const struct ch_model_request *req, struct ch_arena *a,
                       struct ch_http_request *out, struct chela_error *err);
 
+bool ch_responses_reads_compaction(const struct ch_model_request *req, const struct ch_msg *m);
 bool ch_responses_searches_tools(const struct ch_model_request *req);
 enum ch_effort ch_responses_sent_effort(const struct ch_model_request *req);
 int ch_responses_head(const struct ch_model_request *req, struct ch_buf *out,

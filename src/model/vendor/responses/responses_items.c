@@ -59,7 +59,7 @@ static bool responses_items_key_of(struct ch_responses_items *x, unsigned index,
 /* --- an item's JSON */
 
 struct wire_item {
-    struct ch_sv type, id, call_id, name, status, phase, text, encrypted;
+    struct ch_sv type, id, call_id, name, status, phase, text, encrypted, role;
     struct ch_sv image, format; /* data of an image_generation_call: base64; "png" */
     struct ch_sv summary, content, namespace, caller, action; /* JSON */
 };
@@ -73,6 +73,7 @@ static bool responses_items_read_item(struct ch_responses_items *x, struct ch_sv
         CH_MEMBER(struct wire_item, name, "name", CH_MEMBER_STR),
         CH_MEMBER(struct wire_item, status, "status", CH_MEMBER_STR),
         CH_MEMBER(struct wire_item, phase, "phase", CH_MEMBER_STR),
+        CH_MEMBER(struct wire_item, role, "role", CH_MEMBER_STR),
         CH_MEMBER(struct wire_item, encrypted, "encrypted_content", CH_MEMBER_STR),
         CH_MEMBER(struct wire_item, summary, "summary", CH_MEMBER_RAW),
         CH_MEMBER(struct wire_item, content, "content", CH_MEMBER_RAW),
@@ -107,6 +108,8 @@ static enum ch_responses_kind kind_of_type(struct ch_sv type) {
 static enum ch_responses_kind responses_items_kind_of(const struct ch_responses_items *x,
                                                       const struct wire_item *w) {
     const struct ch_responses_vendor *v = ch_responses_vendor(w->type);
+    if (ch_sv_is(w->role, "user")) /* kept by a compaction */
+        return CH_ITEM_UNKNOWN;
     if (!v)
         return kind_of_type(w->type);
     bool ours = ch_responses_vendor_is_ours(v, x->endpoint, x->server_tools, w->name);
