@@ -17,14 +17,15 @@ export function conversations(kind) {
   }));
 }
 
-// Start the server; resolves to its address and a way to end it.
-export async function serve() {
+// Start the server, with the conversations of more folders; resolves to its address and a way to end it.
+export async function serve(...folders) {
   const dir = mkdtempSync(join(tmpdir(), 'sdk-'));
   const log = join(dir, 'log.jsonl');
   const child = spawn(join(build, 'tests/support/llmserver'), [
     '--conversations', join(root, 'tests/conversations/good'),
     '--conversations', join(root, 'tests/conversations/bad'),
     '--conversations', join(root, 'tests/sdk/conversations'),
+    ...folders.flatMap((folder) => ['--conversations', folder]),
     '--log', log,
   ], { stdio: ['ignore', 'pipe', 'inherit'] });
   const port = await new Promise((resolve, reject) => {
@@ -33,7 +34,8 @@ export async function serve() {
   });
   return {
     url: `http://127.0.0.1:${port}`,
-    requests: () => readFileSync(log, 'utf8').trim().split('\n').map((l) => JSON.parse(l)).filter((l) => !l.end),
+    log: () => readFileSync(log, 'utf8').split('\n').filter(Boolean).map((l) => JSON.parse(l)),
+    requests() { return this.log().filter((l) => !l.end); },
     close: () => { child.kill(); rmSync(dir, { recursive: true }); },
   };
 }
@@ -59,6 +61,15 @@ export function meaning(reply, vendor) {
 
 // Replies that a client gets to see: errors are retried away.
 export const visible = (conversation) => conversation.replies.filter((r) => !r.error);
+
+// Does a request bring the reasoning of an earlier reply back to its author?
+export const signed = {
+  anthropic: (body) => body.messages.some((m) => m.content.some((b) => b.type === 'thinking' && b.signature)),
+  openai: (body) => body.messages.some((m) => m.reasoning_content),
+  'openai-responses': (body) => body.input.some((i) => i.type === 'reasoning' && i.encrypted_content),
+  gemini: (body) => body.contents.some((c) => c.parts.some((p) => p.thoughtSignature)),
+  bedrock: (body) => body.messages.some((m) => m.content.some((b) => b.reasoningContent?.reasoningText.signature)),
+};
 
 let count = 0;
 let failed = 0;

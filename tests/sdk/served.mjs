@@ -9,7 +9,7 @@ import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import { Agent, run, setDefaultOpenAIClient, setTracingDisabled, tool } from '@openai/agents';
 import * as amazon from './bedrock.mjs';
-import { build, check, done, key, same, serve } from './lib.mjs';
+import { build, check, done, key, same, serve, signed } from './lib.mjs';
 
 const token = 'gateway-sdk-0123456789abcdef';
 const space = mkdtempSync(join(tmpdir(), 'served-'));
@@ -102,14 +102,6 @@ const play = {
   },
 };
 
-// What of the first reply must be in the second request.
-const signed = {
-  anthropic: (body) => body.messages.some((m) => m.content.some((b) => b.type === 'thinking' && b.signature)),
-  openai: (body) => body.messages.some((m) => m.reasoning_content),
-  'openai-responses': (body) => body.input.some((i) => i.type === 'reasoning' && i.encrypted_content),
-  gemini: (body) => body.contents.some((c) => c.parts.some((p) => p.thoughtSignature)),
-  bedrock: (body) => body.messages.some((m) => m.content.some((b) => b.reasoningContent?.reasoningText.signature)),
-};
 for (const { api, client, stream, id } of loops) {
   await check(`${client} before ${api}${stream ? ', streamed' : ''}: a tool loop`, async () => {
     same(await play[client](id, stream), ['I should calculate this.', { expression: '(2 + 40) * 1' }, '2 + 40 is 42.'], 'what the client saw');

@@ -273,13 +273,25 @@ static bool mentions(const struct json *v, const char *words) {
     return false;
 }
 
+/* A message of the model, or an item of one (Responses). */
+static bool is_reply(const struct json *m) {
+    const char *role = json_str(m, "role", NULL), *type = json_str(m, "type", "");
+    size_t n = strlen(type);
+
+    if (role)
+        return strcmp(role, "assistant") == 0;
+    return strcmp(type, "reasoning") == 0 || (n > 5 && strcmp(type + n - 5, "_call") == 0);
+}
+
 /* Do the words occur after the last reply? */
 static bool is_news(const struct json *request, const char *words) {
     const struct json *all = json_get(request, "messages");
     bool found = false;
 
+    if (!all)
+        all = json_get(request, "input");
     for (const struct json *m = all ? all->first : NULL; m; m = m->next)
-        found = strcmp(json_str(m, "role", ""), "assistant") != 0 && (found || mentions(m, words));
+        found = !is_reply(m) && (found || mentions(m, words));
     return found;
 }
 
