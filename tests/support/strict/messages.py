@@ -39,17 +39,19 @@ def marks_in(value):
     return sum(marks_in(v) for v in value) if isinstance(value, list) else 0
 
 
-def named(body):
-    """Deferred tools that a call or a search has named: only these of the deferred ones are bound."""
-    text = json.dumps(body["messages"])
-    return set(re.findall(r'"(?:tool_name|name)": "([^"]+)"', text))
-
-
-def prefix(body, n):
-    names = named({"messages": body["messages"][:n]})
-    tools = [t for t in body.get("tools", []) if not t.get("defer_loading") or t["name"] in names]
-    said = [[m["role"], [b for b in blocks(m) if not thinks(b)]] for m in body["messages"][:n]]
-    return hashlib.sha256(json.dumps(unmarked([body.get("system"), tools, said]), sort_keys=True).encode()).hexdigest()[:16]
+def prefixes(body):
+    """What a block after n messages is bound to, for each n. Of the deferred tools only those count
+    that a call or a search has named by then."""
+    names, tools, said = set(), {}, hashlib.sha256(json.dumps(unmarked(body.get("system"))).encode())
+    for m in body["messages"] + [{"role": "", "content": []}]:
+        key = frozenset(names)
+        if key not in tools:
+            listed = [t for t in body.get("tools", []) if not t.get("defer_loading") or t["name"] in names]
+            tools[key] = json.dumps(unmarked(listed))
+        yield hashlib.sha256(said.digest() + tools[key].encode()).hexdigest()[:16]
+        text = json.dumps([m["role"], [unmarked(b) for b in blocks(m) if not thinks(b)]])
+        said.update(text.encode())
+        names.update(re.findall(r'"(?:tool_name|name)": "([^"]+)"', text))
 
 
 class Messages:
@@ -131,7 +133,7 @@ class Messages:
         return "messages: the last message must be the user's" if role != "user" else None
 
     def wrong_block(self, body, mode):
-        chain = None
+        chain, bound = None, list(prefixes(body))
         for i, m in enumerate(body["messages"]):
             for k, b in enumerate(blocks(m)):
                 if not thinks(b):
@@ -145,7 +147,7 @@ class Messages:
                 if proof["model"] != body["model"]:
                     continue
                 broken = chain is not None and proof["before"] != chain
-                if mode == "bound" and (broken or proof["prefix"] != prefix(body, i)):
+                if mode == "bound" and (broken or proof["prefix"] != bound[i]):
                     return ("%s: Invalid `signature` in `thinking` block. The block is bound to a different conversation. "
                             "Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to \"drop_block\"." % at)
                 chain = b["signature"]
@@ -160,7 +162,7 @@ class Messages:
                 if thinks(b) and self.signed.get(b.get("signature"), {}).get("model") == body["model"]:
                     chain = b["signature"]
         name = base64.b64encode(b"signature %d" % len(self.signed)).decode()
-        self.signed[name] = {"text": text, "model": body["model"], "before": chain, "prefix": prefix(body, len(body["messages"]))}
+        self.signed[name] = {"text": text, "model": body["model"], "before": chain, "prefix": list(prefixes(body))[-1]}
         return name
 
     def stream(self, body, n, calls, words, usage):

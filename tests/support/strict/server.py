@@ -16,7 +16,9 @@ was asked. LOG gets a line for each request:
 
     status, reasoning items sent, hash of the tools, hash of the system prompt, tokens from the cache,
     "grows" if the messages of the last request are the first bytes of these, else "other",
-    "turn" or "side" (a request without tools), vendor, model, complaint"""
+    "turn" or "side" (a request without tools), vendor, model, complaint
+
+LOG.last is the last request."""
 import hashlib
 import http.server
 import json
@@ -178,6 +180,8 @@ class Service(http.server.BaseHTTPRequestHandler):
         before = last.get(vendor.NAME, [])
         complaint = vendor.check(body, state["mode"])
         side = not tools
+        with open(sys.argv[1] + ".last", "w") as f:
+            f.write(text)
         cached = 0
         if not complaint and not side:
             cached = from_cache(vendor, body, [vendor.bare(tools), vendor.bare(system)] + said)

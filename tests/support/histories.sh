@@ -1,18 +1,17 @@
-#!/usr/bin/env bash
-# What happens to a conversation: whatever it is, the services of three vendors (tests/support/strict),
-# which bind what they return to what they were sent, refuse no request of the session afterwards.
-# Within an epoch, tools and system prompt of all requests are the same bytes, and each request
-# begins with the messages of the one before.
-cd "$(dirname "$0")/../.." || exit 2
-. tests/support/tap.sh
-. tests/support/e2e.sh
+# histories.sh -- what happens to a conversation: whatever it is, the service of a vendor
+# (tests/support/strict), which binds what it returns to what it was sent, refuses no request of the
+# session afterwards. Within an epoch, tools and system prompt of all requests are the same bytes,
+# and each request begins with the messages of the one before. Source it after e2e.sh.
+#
+#     histories VENDOR          anthropic, openai or gemini; HISTORIES names some of the functions
 . tests/support/serve.sh
 needs "histories" python3 curl
 
 python3 -B tests/support/strict/server.py "$tmp/seen" >"$tmp/port" &
 server_pid=$! gateway_pid=
 clean_up() {
-    kill -9 $server_pid ${gateway_pid:+"$gateway_pid"} 2>/dev/null
+    [ -z "$gateway_pid" ] || kill -9 "$gateway_pid" 2>/dev/null
+    kill $server_pid
     wait 2>/dev/null
     rm -rf "$tmp"
 }
@@ -53,6 +52,13 @@ tools() {
     printf 'tools:\n  custom:\n'
     for n in $(seq "$1" "$2"); do
         echo "    - { name: tool$n, description: Does the thing number $n., parameters: { type: object }, command: [echo, \"$n\"], effect: read, permission: read }"
+    done
+}
+
+until_there() {
+    for _ in {1..400}; do
+        [ ! -e "$space/$1" ] || return
+        sleep 0.05
     done
 }
 
@@ -102,6 +108,25 @@ renews() {
     same "$history: the next run begins no epoch" "" "$(reasons)"
 }
 
+# The service refuses what it should: changed copies of a request that it took.
+refuses_changes() {
+    local path=/v1/messages body change changes=()
+    begin "a changed request"
+    body=$(cat "$tmp/seen.last")
+    case $vendor in
+    anthropic) changes=('.system[0].text += "x"' '.tools |= .[1:]' '.messages[0].content[0].text += "x"' '.messages[1].content[0].thinking = "x"'
+        '.messages[-1].content[0].tool_use_id = "x"' '.output_config.effort = "minimal"' '.temperature = 0') ;;
+    openai) path=/v1/responses changes=('.input |= map(select(.type != "function_call_output"))' '.input |= map(select(.type != "reasoning"))'
+        '.input |= map(select(.type != "function_call"))' '.input[1].encrypted_content = "x"' 'del(.input[].phase)' '.store = true') ;;
+    gemini) path=/v1beta/$model:streamGenerateContent path=${path/gemini/models} changes=('del(.contents[].parts[].thoughtSignature)' '.contents |= .[:-1]'
+        '.contents[3].parts[0].thoughtSignature = "x"' '.contents[-1].parts[0].functionResponse.name = "x"' '.generationConfig.thinkingConfig.thinkingBudget = 5') ;;
+    esac
+    for change in . "${changes[@]}"; do
+        control begin
+        same "$history: $change: the status" "$([ "$change" = . ] && echo 200 || echo 400)" \
+            "$(jq -c "$change" <<<"$body" | curl -s -o "$tmp/reply" -w '%{http_code}' "$base$path" -d @-)"
+    done
+}
 nothing_changes() {
     begin "nothing changes"
     say 'call ls {} then call ls {}'
@@ -218,7 +243,7 @@ steered() {
     begin "a run is steered"
     serve
     post /api/sessions/one/messages '{"text":"calls exec {\"command\":\"touch started; until [ -e go ]; do sleep 0.05; done\"} & ls {} then call ls {}"}'
-    for _ in {1..400}; do [ -e "$space/started" ] && break; sleep 0.05; done
+    until_there started
     post /api/sessions/one/messages '{"text":"call ls {}","mode":"steer","stream":false}'
     same "$history: the message is taken" 202 "$code"
     touch "$space/go"
@@ -281,10 +306,12 @@ upgraded() {
 killed() {
     begin "the process is killed in the middle of a call"
     (cd "$space" && with_env "$program" run --session one --approve auto -q --output jsonl \
-        'calls ls {} & exec {"command":"touch started; sleep 600"} then call ls {}' >"$out" 2>"$err" </dev/null; true) &
-    for _ in {1..400}; do [ -e "$space/started" ] && break; sleep 0.05; done
+        'calls ls {} & exec {"command":"touch started; until [ -e go ]; do sleep 0.05; done; touch ended"} then call ls {}' >"$out" 2>"$err" </dev/null; true) &
+    until_there started
     pkill -9 -P $! chela
     wait $!
+    touch "$space/go"
+    until_there ended
     chela sessions resume one --approve auto -q --output jsonl
     cp "$out" "$last"
     same "$history: it is resumed" "0 " "$status $(reasons)"
@@ -351,11 +378,12 @@ refuses_reasoning() {
     done
 }
 
-for name in ${VENDORS:-anthropic openai gemini}; do
-    vendor "$name"
-    for history_of in ${HISTORIES:-nothing_changes instructions_edited skills_changed another_system tool_denied tools_added tools_wait effort_changed \
-        pruned compacted forked undone steered another_model another_vendor rewritten_elsewhere upgraded killed image another_day hundred_turns refuses_reasoning}; do
-        "$history_of"
+histories() {
+    local name
+    vendor "$1"
+    for name in ${HISTORIES:-refuses_changes nothing_changes instructions_edited skills_changed another_system tool_denied tools_added tools_wait effort_changed \
+        pruned compacted forked undone steered another_model another_vendor rewritten_elsewhere upgraded killed image another_day hundred_turns \
+        refuses_reasoning}; do
+        "$name"
     done
-done
-tap_done
+}
