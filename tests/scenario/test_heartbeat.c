@@ -124,9 +124,92 @@ static void test_a_turn_goes_on(void **state) {
     }
 }
 
+/* --- two actions in one reply, of which the second fails */
+
+#define BOTH                                                                         \
+    A_BEGIN A_CALL(0, "c1", "send_message", "{\\\"content\\\":\\\"one moment\\\"}") \
+    A_CALL(1, "c2", "react", "{\\\"emoji\\\":\\\"x\\\"}") A_END("tool_use")
+
+static int on_react(chela_call *call, const struct chela_message *m, void *user) {
+    (void)m;
+    ch_buf_add_str(&((struct chat *)user)->log, "react;");
+    return chela_result_error(call, "invalid_arguments", "no such emoji");
+}
+
+static int on_both_send(chela_call *call, const struct chela_message *m, void *user) {
+    ch_buf_add_str(&((struct chat *)user)->log, "send;");
+    return on_send(call, m, user);
+}
+
+static void speak_and_react(struct chat *c) {
+    struct chela_channel channel =
+        CHELA_CHANNEL(.name = "wire", .send = on_both_send, .react = on_react, .user = c);
+    assert_int_equal(chela_session_channel(c->st.session, &channel, NULL), 0);
+}
+
+/* Plays the turn, in one process or in two; the body of the last request is in `last`. */
+static void play_both(enum chela_event_type dies_at, unsigned times, struct ch_buf *log,
+                      struct ch_buf *last) {
+    static const char line[] = "[10:02] Ann: hello";
+    static const struct fake_reply replies[] = {{.body = BOTH}, {.body = SILENCE}};
+    struct chela_urge urge = {.reply = true, .reason = CHELA_URGE_MENTION};
+    struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = on_turn, .urge = &urge);
+    chela_store *store = NULL;
+    struct chat c;
+
+    assert_int_equal(chela_store_open("memory:", NULL, &store, NULL), 0);
+    open_life(&c, store, replies, CH_LEN(replies));
+    speak_and_react(&c);
+    c.dies_at = dies_at;
+    c.left = times;
+    opts.user = &c;
+    assert_int_equal(chela_run_start(c.st.session, line, sizeof(line) - 1, &opts, &c.st.run, NULL),
+                     0);
+    stage_finish(&c.st);
+    if (times) {
+        assert_string_equal(stage_verdict(&c.st), "paused/interrupted");
+        close_life(&c);
+        ch_buf_add_sv(log, ch_buf_sv(&c.log));
+        ch_buf_release(&c.log);
+        open_life(&c, store, &replies[1], 1);
+        speak_and_react(&c);
+        opts = (struct chela_run_opts)CHELA_RUN_OPTS(.on_event = on_turn, .user = &c);
+        assert_int_equal(chela_run_resume(c.st.session, &opts, &c.st.run, NULL), 0);
+        stage_finish(&c.st);
+    }
+    assert_true(c.st.model.nrequests > 0);
+    ch_buf_add_sv(last, ch_buf_sv(&c.st.model.requests[c.st.model.nrequests - 1]));
+    close_life(&c);
+    ch_buf_add_sv(log, ch_buf_sv(&c.log));
+    ch_buf_release(&c.log);
+    chela_store_close(store);
+}
+
+/* The process that goes on knows of each action whether it was done, and does none twice. */
+static void test_outcomes_of_actions_last(void **state) {
+    static const struct {
+        enum chela_event_type dies_at;
+        unsigned times;
+    } deaths[] = {{CHELA_EV_TOOL_RESULT, 1}, {CHELA_EV_TOOL_RESULT, 2}, {CHELA_EV_MODEL_REQUEST, 2}};
+    CH_BUF_AUTO log = {0}, request = {0};
+
+    (void)state;
+    play_both(CHELA_EV_RUN_END, 0, &log, &request);
+    assert_string_equal(ch_buf_str(&log), "send;react;task_completed;");
+    assert_non_null(strstr(ch_buf_str(&request), "no such emoji"));
+    for (size_t i = 0; i < CH_LEN(deaths); i++) {
+        CH_BUF_AUTO again = {0}, body = {0};
+        play_both(deaths[i].dies_at, deaths[i].times, &again, &body);
+        if (strcmp(ch_buf_str(&body), ch_buf_str(&request)) != 0)
+            fail_msg("death %zu: %s\n---\n%s", i, ch_buf_str(&body), ch_buf_str(&request));
+        assert_string_equal(ch_buf_str(&again), "send;react;interrupted;task_completed;");
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_turn_goes_on),
+        cmocka_unit_test(test_outcomes_of_actions_last),
     };
     return cmocka_run_group_tests_name("heartbeat", tests, NULL, NULL);
 }
