@@ -22,6 +22,7 @@ rules:
   - { when: { user: nothing }, say: " " }
   - { when: { user: "last reply was empty" }, say: " " }
   - { when: { user: cut }, say: "The first half", stop: max_tokens }
+  - { when: { user: "please ask", after: none }, call: { tool: ask_user, args: { question: "Which?" } } }
   - { say: "heard" }
 YAML
 cat >"$space/chela.yaml" <<YAML
@@ -64,6 +65,15 @@ for word in refuse boom spin nothing cut; do
 done
 in_locale C.UTF-8 run --no-session --max-turns 2 --model "scripted/$rules" "please spin"
 check "the option of the limit stays" grep -q -- '--max-turns or limits.maxTurns sets the limit' "$err"
+in_locale zh_CN.UTF-8 run --no-session --max-turns 2 --model "scripted/$rules" "please spin"
+check "the option of the limit, in Chinese" grep -q -- '^chela: 已停止：max_turns_exceeded，.*上限由 --max-turns 或 limits.maxTurns 设置' "$err"
+same "nothing below the sentence is English" 0 "$(grep -c 'stopped:\|sets the limit' "$err")"
+in_locale C.UTF-8 run --no-session --model "scripted/$rules" "请 refuse 一下"
+check "a refusal, in the language of the message" grep -q '^chela: 已拒绝：' "$err"
+in_locale C.UTF-8 run --no-session --model "scripted/$rules" "please refuse"
+check "a refusal, in English" grep -q '^chela: refused: ' "$err"
+in_locale zh_CN.UTF-8 run --no-session --tools ask_user --model "scripted/$rules" "please ask"
+check "a question, in Chinese" grep -q '^chela: 会话 .* 在等待人的回答' "$err"
 in_locale C.UTF-8 run --no-session --model "scripted/$rules" "please boom"
 check "the terminal has no other log" grep -q 'bad key VENDOR' "$err"
 in_locale C.UTF-8 run --no-session --model "scripted/$rules" "hello"

@@ -13,6 +13,7 @@
 #include "cli/report/out.h"
 #include "cli/report/out_json.h"
 #include "cli/report/out_text.h"
+#include "cli/report/outcome.h"
 #include "cli/setup/memo.h"
 #include "cli/setup/run_opts.h"
 #include "cli/setup/setup.h"
@@ -350,16 +351,6 @@ static struct chela_agent_opts agent_opts(const struct flags *f, const struct te
                          .request = &g->request, .planning = &g->planning);
 }
 
-static const char *waits_for(enum chela_reason reason) {
-    if (reason == CHELA_REASON_APPROVAL)
-        return "approval";
-    if (reason == CHELA_REASON_HUMAN)
-        return "a person's answer to its question";
-    if (reason == CHELA_REASON_TIMER)
-        return "a time, at which a gateway resumes it";
-    return "an answer that only a program using the library can give";
-}
-
 /* Flag for the suggested resume command. A run keeps its mode, but mode heartbeat must also
  * be set for the agent. */
 static const char *mode_again(const struct run *r) {
@@ -370,19 +361,6 @@ static const char *mode_again(const struct run *r) {
 static void say_left(struct run *r) {
     ch_console_error(&r->console, "told to end; 'chela sessions resume%s %s' goes on",
                      mode_again(r), chela_session_key(r->session));
-}
-
-static void say_paused(struct run *r, const chela_store *store, const char *session) {
-    const char *what = waits_for(chela_run_reason(r->handle));
-    if (store)
-        ch_console_error(&r->console,
-                         "session %s waits for %s; 'chela sessions resume%s %s' goes on", session,
-                         what, mode_again(r), session);
-    else
-        ch_console_error(&r->console,
-                         "session %s waits for %s (on a terminal you would be asked; --session "
-                         "keeps it for 'chela sessions resume')",
-                         session, what);
 }
 
 /* A limit ends the run, not the conversation. */
@@ -529,7 +507,8 @@ static void run_tell_continuation(struct run *r, const chela_store *store) {
         say_left(r);
         r->code = CH_EXIT_DONE;
     } else if (r->code == CH_EXIT_PAUSED) {
-        say_paused(r, store, chela_session_key(r->session));
+        ch_outcome_waits(&r->console, chela_run_reason(r->handle), chela_session_key(r->session),
+                         store ? mode_again(r) : NULL);
     } else if (r->code == CH_EXIT_STOPPED && store) {
         say_stopped(r);
     }

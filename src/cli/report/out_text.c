@@ -11,6 +11,7 @@
 #include "cli/report/out.h"
 #include "cli/report/out_command.h"
 #include "cli/report/out_extras.h"
+#include "cli/report/outcome.h"
 #include "cli/support/problem.h"
 
 #define S(n) ((n) == 1 ? "" : "s") /* "1 turn", "2 turns" */
@@ -366,58 +367,6 @@ void ch_text_event(struct ch_text *t, const struct chela_event *ev) {
 
 /* --- outcome ----------------------------------------------------------------------- */
 
-static const struct {
-    enum chela_reason reason;
-    const char *flag;
-} limits[] = {
-    {CHELA_REASON_MAX_TURNS, "--max-turns or limits.maxTurns"},
-    {CHELA_REASON_MAX_TOOL_CALLS, "--max-tool-calls or limits.maxToolCalls"},
-    {CHELA_REASON_TOKEN_BUDGET, "--token-budget or limits.tokenBudget"},
-    {CHELA_REASON_DEADLINE, "--timeout or limits.timeoutSec"},
-    {CHELA_REASON_TOO_MANY_ERRORS, "--max-errors or limits.maxConsecutiveErrors"},
-    {CHELA_REASON_COST_BUDGET, "--cost-budget or limits.costBudgetUsd"},
-    {CHELA_REASON_LOOP, "loopGuard"},
-};
-
-static void stopped(struct ch_console *c, const struct chela_event *end) {
-    const char *flag = NULL;
-    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
-        if (limits[i].reason == end->end.reason)
-            flag = limits[i].flag;
-    /* The error of such a limit says the same. */
-    bool told = end->end.reason == CHELA_REASON_MAX_TURNS ||
-                end->end.reason == CHELA_REASON_MAX_TOOL_CALLS || end->end.error.n == 0;
-    ch_console_error(c, "stopped: %s after %u turn%s and %u tool call%s%s%s%s%s%.*s",
-                     chela_reason_name(end->end.reason), end->end.turns, S(end->end.turns),
-                     end->end.tool_calls, S(end->end.tool_calls), flag ? " (" : "",
-                     flag ? flag : "", flag ? " sets the limit, 0: none)" : "", told ? "" : ": ",
-                     told ? 0 : (int)end->end.error.n, end->end.error.p);
-}
-
-static void out_text_done(struct ch_console *c, const struct chela_event *end) {
-    if (end->end.reason == CHELA_REASON_LENGTH)
-        ch_console_note(c, "stopped: length (--max-output-tokens sets the limit)");
-    char cost[40] = "cost unknown";
-    if (end->end.usage.cost_usd >= 0)
-        snprintf(cost, sizeof(cost), "$%.4f", end->end.usage.cost_usd);
-    ch_console_verbose(c, "[done] %u turn%s, %u tool call%s, %lld tokens in, %lld out, %s",
-                       end->end.turns, S(end->end.turns), end->end.tool_calls,
-                       S(end->end.tool_calls), (long long)end->end.usage.input,
-                       (long long)end->end.usage.output, cost);
-}
-
-/* The answer of the other reasons is a question: it says what is missing. */
-static void out_text_declined(struct ch_console *c, const struct chela_event *end) {
-    if (end->end.reason == CHELA_REASON_ESCALATED)
-        ch_console_error(c, "escalated: a person has to decide how to go on");
-    else if (end->end.reason == CHELA_REASON_CLARIFICATION)
-        ch_console_error(c, "clarification: the answer is a question back");
-    else if (end->end.error.n)
-        ch_console_error(c, "refused: the service blocked the request: %.*s", STR(end->end.error));
-    else
-        ch_console_error(c, "refused: by the model or its filter");
-}
-
 /* The sentence comes first. The lines below are for who runs the program: the option that
  * helps, and the service's own words, for which a terminal has no other log. */
 void ch_text_outcome(struct ch_console *c, const struct chela_event *end) {
@@ -425,16 +374,15 @@ void ch_text_outcome(struct ch_console *c, const struct chela_event *end) {
     if (end->end.ending.n)
         ch_console_error(c, "%.*s", STR(end->end.ending));
     if (status == CHELA_STATUS_DONE)
-        out_text_done(c, end);
+        ch_outcome_done(c, end);
     else if (status == CHELA_STATUS_DECLINED)
-        out_text_declined(c, end);
+        ch_outcome_declined(c, end);
     else if (status == CHELA_STATUS_STOPPED)
-        stopped(c, end);
+        ch_outcome_stopped(c, end);
     else if (status != CHELA_STATUS_CANCELLED && end->end.error.n > 0)
         ch_console_error(c, "%.*s", STR(end->end.error));
     else if (!end->end.ending.n)
-        ch_console_error(c, "%s: %s", chela_status_name(status),
-                         chela_reason_name(end->end.reason));
+        ch_outcome_other(c, end);
 }
 
 int ch_text_exit(enum chela_status status) {

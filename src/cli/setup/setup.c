@@ -255,12 +255,13 @@ static enum chela_language setup_language(const struct ch_setup *s) {
 }
 
 int ch_setup_runtime(struct ch_setup *s, struct chela_error *err) {
+    s->console->language = setup_language(s);
     struct chela_runtime_opts opts =
         CHELA_RUNTIME_OPTS(.log = s->log ? s->log : on_log, .trace = s->env->trace,
                            .ca_file = s->ca_file, .user = s->console, .record = s->record,
                            .replay = s->replay, .uv_loop = s->uv_loop,
                            .module_path = getenv("CHELA_MODULE_PATH"),
-                           .language = setup_language(s));
+                           .language = s->console->language);
     if (s->ca_file && access(s->ca_file, R_OK) < 0)
         return ch_problem(err, CHELA_EINVAL, "--ca-file %s: %s", s->ca_file, strerror(errno));
     int rc = chela_runtime_new(&opts, &s->rt, err);

@@ -23,6 +23,7 @@ struct ch_console {
     bool quiet, verbose;
     const char *pager; /* for long listings; NULL: no pager */
     bool json; /* write JSON objects on stderr; set before the first line */
+    enum chela_language language; /* of lines about the end of a run; AUTO: that of its sentence */
     unsigned worker; /* number of this process in lines on stderr; 0: none */
 
     pthread_mutex_t lock;              /* protects the following members */
