@@ -40,6 +40,7 @@ struct replaying {
     unsigned waiting;       /* messages accepted and not delivered */
     size_t calls, done;     /* tool calls of the last reply; results so far */
     struct ch_input results; /* results of these calls so far */
+    bool acted, unacted;     /* some of these calls were actions that end a run; some were not */
     bool due;               /* all results came; fed before the next record */
     struct ch_input reply;  /* the last reply; fed before the next record */
     bool replied;
@@ -183,6 +184,7 @@ static void feed_reply(struct replaying *r, const struct ch_json *v) {
     r->calls = in.calls;
     r->done = 0;
     r->results = (struct ch_input){.kind = CH_IN_RESULTS, .calls = in.calls};
+    r->acted = r->unacted = false;
     r->reply = in;
     r->replied = true;
 }
@@ -199,8 +201,15 @@ static void feed_done(struct replaying *r, const struct ch_json *v) {
         r->results.trailing_errors = failed ? r->results.trailing_errors + 1 : 0;
     r->results.calls -= refused;
     r->results.over_limit |= refused;
-    r->results.terminated |= ch_json_bool(ch_json_get(v, "terminates"), false);
+    bool ends = ch_json_bool(ch_json_get(v, "terminates"), false);
+    const struct ch_tool *tool =
+        ch_registry_find(&r->agent->registry, ch_json_get_str(block, "name"));
+    bool action = tool && tool->flags & CHELA_TOOL_ACTION;
+    r->acted |= ends && action;
+    r->unacted |= !ends;
+    r->results.terminated |= ends && !action;
     r->due = ++r->done == r->calls;
+    r->results.terminated |= r->due && r->acted && !r->unacted;
 }
 
 /* --- agent of the conversation ------------------------------------------------------ */

@@ -215,6 +215,10 @@ rules:
     call: { tool: send_message, args: { content: "{{1}}: it {{2}}." } }
   - when: { user: 'error of send_message: [^#]*unknown key .to' }
     call: { tool: send_message, args: { content: "Not in private." } }
+  - when: { user: 'you\] main: (twice and|and)' }
+    say: I have said it.
+  - when: { user: 'New lines[^#]*say it twice' }
+    call: [{ tool: send_message, args: { content: "twice", request_heartbeat: true } }, { tool: send_message, args: { content: "and" } }]
   - when: { user: 'New lines[^#]*tell Bob alone' }
     call: [{ tool: send_message, args: { content: "a secret", to: Bob } }]
   - when: { user: 'New lines[^#]*throw him out' }
@@ -266,6 +270,12 @@ for answer in allow refuse; do
         holds "a sequence: after the refusal the rest is not done" '.[-1] | .text == "ban_member: it was refused." and .turns == 2'
         check "a sequence: after the refusal" test ! -e "$space/acted"
     fi
+done
+kept again "say it twice"
+holds "a sequence: asks for another beat" ".[-1].turns == 2"
+for kept in auto alone vain slow command nobody allow refuse again; do
+    chela replay $kept --store "sqlite:$tmp/h.db"
+    same "a sequence ($kept): a replay decides as then" "" "$(cat "$out")"
 done
 rm "$space/chela.yaml"
 

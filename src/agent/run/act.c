@@ -314,9 +314,9 @@ static void store_result(chela_run *run, const struct ch_block *call, const stru
                                       .delivered =
                                           ch_delivery_text(&run->session->state, run->id, r->id)};
     how.terminates =
-        how.ran && !r->is_error && tool &&
+        how.ran && !r->is_error && !r->failed && tool &&
         (tool->flags & CHELA_TOOL_TERMINATES ||
-         (tool->flags & CHELA_TOOL_ACTION && ch_features_end_by_actions(run)));
+         (tool->flags & CHELA_TOOL_ACTION && ch_features_end_by(run, call)));
     struct ch_msg *m = ch_batch_result(run->batch, index, ch_run_now(run));
     ch_run_journal_done(run, index, m, &how);
     ch_msg_free(m);

@@ -232,8 +232,17 @@ bool ch_features_keep_words(const chela_run *run) {
 
 bool ch_features_end_by_actions(const chela_run *run) {
     for (size_t i = 0; run->features && i < run->features->n; i++)
-        if (run->features->slots[i].f->ends_by_actions)
+        if (run->features->slots[i].f->ends_by)
             return true;
+    return false;
+}
+
+bool ch_features_end_by(const chela_run *run, const struct ch_block *call) {
+    for (size_t i = 0; run->features && i < run->features->n; i++) {
+        const struct ch_feature *f = run->features->slots[i].f;
+        if (f->ends_by && f->ends_by(run, call))
+            return true;
+    }
     return false;
 }
 

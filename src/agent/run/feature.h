@@ -34,7 +34,6 @@ struct ch_feature {
     bool is_mode;       /* `name` is the mode that RUN_START and the journal show */
     bool is_fixed;      /* a stored run neither leaves nor enters this mode */
     bool words_private; /* the model's text is thought and is not shown as the answer */
-    bool ends_by_actions; /* a successful call of a CHELA_TOOL_ACTION tool may end the run */
     const char *own_tools; /* comma list of tools that only the feature calls; NULL: none */
 
     /* An agent is built from options (opts). Or a stored run needs a feature that its
@@ -70,6 +69,9 @@ struct ch_feature {
     unsigned (*on_reply)(chela_run *run, struct ch_reply *reply, struct ch_buf *complaint);
     void (*on_call)(chela_run *run, const struct ch_block *call, enum ch_call_phase phase,
                     bool failed);
+    /* True: the run ends with this call of a CHELA_TOOL_ACTION tool, if all calls of the reply are
+     * such calls and succeed. */
+    bool (*ends_by)(const chela_run *run, const struct ch_block *call);
     /* All results of a reply are in the transcript. May change in->terminated. False: the
      * run is over or gone. */
     bool (*on_results)(chela_run *run, struct ch_input *in);
@@ -117,7 +119,8 @@ void *ch_feature_data(const chela_run *run, const struct ch_feature *f);
 /* "react", or the name of the run's feature that is a mode. */
 const char *ch_run_mode(const chela_run *run);
 bool ch_features_keep_words(const chela_run *run); /* any feature has words_private */
-bool ch_features_end_by_actions(const chela_run *run); /* any feature has ends_by_actions */
+bool ch_features_end_by_actions(const chela_run *run); /* any feature has ends_by */
+bool ch_features_end_by(const chela_run *run, const struct ch_block *call); /* ends_by, of any */
 
 void ch_features_save(const chela_run *run, struct ch_jw *w);
 void ch_features_abort(chela_run *run);

@@ -502,6 +502,10 @@ static bool wants_more(const struct ch_block *call) {
     return ch_json_bool(ch_json_get(v, "request_heartbeat"), false);
 }
 
+static bool beat_ends_by(const chela_run *run, const struct ch_block *call) {
+    return is_action(run, call->name) && !wants_more(call);
+}
+
 static const struct ch_msg *last_reply(const chela_run *run) {
     const struct ch_transcript *t = &run->session->transcript;
     for (size_t i = t->n; i > 0; i--)
@@ -529,7 +533,7 @@ static bool ends(const chela_run *run) {
         const struct ch_block *b = &m->blocks[i];
         if (b->type != CH_BLOCK_TOOL_CALL)
             continue;
-        if (!is_action(run, b->name) || wants_more(b) || !succeeded(run, b->id))
+        if (!beat_ends_by(run, b) || !succeeded(run, b->id))
             return false;
         done = true;
     }
@@ -603,7 +607,6 @@ const struct ch_feature ch_heartbeat_feature = {
     .is_mode = true,
     .is_fixed = true,
     .words_private = true,
-    .ends_by_actions = true,
     .own_tools = CH_BEAT_ACTIONS,
     .configure = beat_configure,
     .save = beat_save,
@@ -614,6 +617,7 @@ const struct ch_feature ch_heartbeat_feature = {
     .shape_request = shape_request,
     .on_reply = beat_on_reply,
     .on_call = beat_on_call,
+    .ends_by = beat_ends_by,
     .on_results = beat_on_results,
     .on_end = beat_on_end,
 };
