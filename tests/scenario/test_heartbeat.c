@@ -190,7 +190,8 @@ static void test_outcomes_of_actions_last(void **state) {
     static const struct {
         enum chela_event_type dies_at;
         unsigned times;
-    } deaths[] = {{CHELA_EV_TOOL_RESULT, 1}, {CHELA_EV_TOOL_RESULT, 2}, {CHELA_EV_MODEL_REQUEST, 2}};
+    } deaths[] = {
+        {CHELA_EV_TOOL_RESULT, 1}, {CHELA_EV_TOOL_RESULT, 2}, {CHELA_EV_MODEL_REQUEST, 2}};
     CH_BUF_AUTO log = {0}, request = {0};
 
     (void)state;
