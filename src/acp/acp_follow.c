@@ -1,7 +1,8 @@
 /* acp_follow.c -- shows messages that other processes add to a session.
  *
- * Between runs any process may continue the session. The store is polled once a second: new
- * messages are shown, and questions about calls that were decided elsewhere are withdrawn. */
+ * A session that is loaded is shown with the endings of its runs. Between runs any process may
+ * continue the session. The store is polled once a second: new messages are shown, and questions
+ * about calls that were decided elsewhere are withdrawn. */
 #include "acp/acp_follow.h"
 
 #include "acp/acp_ask.h"
@@ -11,6 +12,7 @@
 #include "agent/handle/runtime.h"
 #include "agent/journal/journal.h"
 #include "base/error.h"
+#include "base/grow.h"
 #include "store/store.h"
 
 enum { LOOK_MS = 1000 };
@@ -68,6 +70,69 @@ static int take_row(const struct chela_store_session *row, void *user) {
     return 1;
 }
 
+/* How a run ended, of a state record. */
+static void show_ending(struct ch_acp_session *s, const struct ch_json *v) {
+    CH_ARENA_AUTO a = {0};
+    struct ch_sv ending = ch_json_get_str(v, "ending");
+    struct chela_event end = {.type = CHELA_EV_RUN_END,
+                              .run = ch_arena_str(&a, ch_json_get_str(v, "run")),
+                              .end = {.ending = {ending.p, ending.n}}};
+    if (ending.n && !ch_sv_is(ch_json_get_str(v, "status"), "cancelled"))
+        s->acp->version->event(&s->shown, &end, ch_acp_send_update, s);
+}
+
+/* --- endings of earlier runs, which no message of the transcript holds */
+
+struct past_endings {
+    struct ch_arena arena;
+    struct past_ending {
+        int64_t ts;
+        const struct ch_json *state;
+    } *list; /* owned; oldest first */
+    size_t n, cap, shown;
+};
+
+static int note_ending(const struct chela_store_record *r, void *user) {
+    struct past_endings *p = user;
+    const struct ch_json *v;
+    if (r->type != CH_REC_STATE || !memmem(r->data, r->n, "\"ending\"", 8) ||
+        ch_json_parse(&p->arena, ch_arena_sv(&p->arena, ch_sv(r->data, r->n)), CH_JSON_REPLACE, &v,
+                      NULL, NULL) < 0)
+        return 0;
+    CH_GROW(p->list, p->n, p->cap, 16);
+    p->list[p->n++] = (struct past_ending){r->ts, v};
+    return 0;
+}
+
+/* Shows those that come before the message; NULL: the rest. Endings before the first message are
+ * of runs that the transcript no longer has. */
+static void show_past_endings(struct ch_acp_session *s, struct past_endings *p,
+                              const struct ch_json *message, bool first) {
+    int64_t ts = message ? ch_json_int(ch_json_get(message, "ts"), 0) : INT64_MAX;
+    bool person = ch_sv_is(ch_json_get_str(message, "role"), "user");
+    for (; p->shown < p->n; p->shown++) {
+        int64_t at = p->list[p->shown].ts;
+        if (at > ts || (at == ts && !person))
+            return;
+        if (!first)
+            show_ending(s, p->list[p->shown].state);
+    }
+}
+
+static void show_transcript(struct ch_acp_session *s, const struct ch_json *transcript) {
+    struct past_endings past = {.n = 0};
+    bool first = true;
+    chela_store_records(s->place->given.store, s->id, 1, note_ending, &past, NULL);
+    for (CH_JSON_EACH(m, transcript)) {
+        show_past_endings(s, &past, m, first);
+        s->acp->version->message(&s->shown, m, ch_acp_send_update, s);
+        first = false;
+    }
+    show_past_endings(s, &past, NULL, first);
+    ch_free(past.list);
+    ch_arena_release(&past.arena);
+}
+
 int ch_acp_follow_replay(struct ch_acp_session *s, bool show, struct chela_error *err) {
     CH_ARENA_AUTO a = {0};
     const struct ch_json *v = NULL;
@@ -81,8 +146,8 @@ int ch_acp_follow_replay(struct ch_acp_session *s, bool show, struct chela_error
     if (rc == 0) {
         s->kept = true;
         s->seen = last;
-        for (CH_JSON_EACH(m, show ? ch_json_get(v, "transcript") : NULL))
-            s->acp->version->message(&s->shown, m, ch_acp_send_update, s);
+        if (show)
+            show_transcript(s, ch_json_get(v, "transcript"));
         adopt_waiting(s, ch_json_get(v, "waiting"));
     }
     chela_free(json);
@@ -90,17 +155,6 @@ int ch_acp_follow_replay(struct ch_acp_session *s, bool show, struct chela_error
 }
 
 /* --- looking -------------------------------------------------------------------------------- */
-
-/* A run of another process has ended. */
-static void show_ending(struct ch_acp_session *s, const struct ch_json *v) {
-    CH_ARENA_AUTO a = {0};
-    struct ch_sv ending = ch_json_get_str(v, "ending");
-    struct chela_event end = {.type = CHELA_EV_RUN_END,
-                              .run = ch_arena_str(&a, ch_json_get_str(v, "run")),
-                              .end = {.ending = {ending.p, ending.n}}};
-    if (ending.n && !ch_sv_is(ch_json_get_str(v, "status"), "cancelled"))
-        s->acp->version->event(&s->shown, &end, ch_acp_send_update, s);
-}
 
 static int show_record(const struct chela_store_record *r, void *user) {
     struct ch_acp_session *s = user;

@@ -115,6 +115,16 @@ finish
 same "an editor: not the service's words" 0 "$(grep -c VENDOR "$tmp/lines")"
 check "an editor: these are in the log" grep -q 'model_error: .*bad key VENDOR' "$err"
 
+begin
+hello
+request 2 session/load "{\"sessionId\":\"$id\",\"cwd\":\"$space\",\"mcpServers\":[]}"
+answer 2 >/dev/null
+same "an editor that loads the session: each ending once, in its place" \
+    "please boom|${english[boom]}|请 boom 一下|${chinese[boom]}|please refuse|${english[refuse]}|请 nothing 一下|${chinese[nothing]}|please cut|The first half|${english[cut]}|hi|heard" \
+    "$(jq -r '.params.update | select(.sessionUpdate? == "agent_message_chunk" or .sessionUpdate? == "user_message_chunk").content.text' "$tmp/lines" |
+        grep -v '^ *$\|^Your last reply was empty' | sed "s/.*\(${english[boom]}\|${chinese[boom]}\|${english[refuse]}\|${chinese[nothing]}\|${english[cut]}\).*/\1/" | paste -sd '|')"
+finish
+
 # --- the protocols of vendors
 serve
 chat_body() { jq -cn --arg t "$1" --argjson s "${2:-false}" '{model: "coder", stream: $s, messages: [{role: "user", content: $t}]}'; }
