@@ -71,9 +71,9 @@ void ch_outcome_stopped(struct ch_console *c, const struct chela_event *end) {
 
 void ch_outcome_done(struct ch_console *c, const struct chela_event *end) {
     if (end->end.reason == CHELA_REASON_LENGTH)
-        ch_console_note(c, "%s",
-                        is_chinese(c, end) ? "已停止：length（上限由 --max-output-tokens 设置）"
-                                           : "stopped: length (--max-output-tokens sets the limit)");
+        ch_console_note(c, is_chinese(c, end)
+                               ? "已停止：length（上限由 --max-output-tokens 设置）"
+                               : "stopped: length (--max-output-tokens sets the limit)");
     char cost[40] = "cost unknown";
     if (end->end.usage.cost_usd >= 0)
         snprintf(cost, sizeof(cost), "$%.4f", end->end.usage.cost_usd);
@@ -131,7 +131,7 @@ void ch_outcome_waits(struct ch_console *c, enum chela_reason reason, const char
         ch_console_error(c,
                          zh ? "会话 %s 在等待%s（在终端里会直接询问；--session 会保存会话，供 "
                               "'chela sessions resume' 继续）"
-                            : "session %s waits for %s (on a terminal you would be asked; --session "
-                              "keeps it for 'chela sessions resume')",
+                            : "session %s waits for %s (on a terminal you would be asked; "
+                              "--session keeps it for 'chela sessions resume')",
                          session, what);
 }
