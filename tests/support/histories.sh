@@ -259,6 +259,8 @@ steered() {
 another_model() {
     begin "another model of the vendor and back"
     say --model "$sibling" 'call ls {} then call ls {}'
+    [ "$vendor" != anthropic ] || same "$history: the other model gets the reasoning" "3 4 5" \
+        "$(grep " $vendor ${sibling#*/} " "$tmp/seen" | cut -d' ' -f2 | paste -sd ' ')"
     say 'call ls {}'
     say --model "$sibling" 'call ls {}'
     fine

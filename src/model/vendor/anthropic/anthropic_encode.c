@@ -6,8 +6,8 @@
  *
  * Cache marks are on the last system block, on the last tool, and at the top level, where
  * the server marks the last block itself; so later messages never change earlier bytes.
- * Thinking blocks are sent back unchanged, including the signature, but only to the model
- * that made them; the same holds for Anthropic-specific blocks. */
+ * Thinking blocks are sent back unchanged, including the signature, to the model that made them,
+ * or to any that binds reasoning; Anthropic-specific blocks only to their model's service. */
 #include "model/vendor/anthropic/anthropic_encode.h"
 
 #include "json/json.h"
@@ -456,9 +456,17 @@ static void anthropic_encode_write_media(struct writing *x, const struct ch_bloc
     anthropic_encode_end_block(x);
 }
 
-/* Reasoning is sent back only to the model that wrote it. */
+/* Reasoning is sent back to the model that wrote it. Of models that bind reasoning, the service
+ * takes the reasoning of all models, and leaves out what the requested one cannot read. */
+static bool takes_reasoning(const struct writing *x) {
+    if (ch_encode_wrote(x->req, x->m, "anthropic", &ch_claude_names))
+        return true;
+    return !x->req->without_reasoning && ch_request_is(x->req, CH_M_BINDS) &&
+           anthropic_encode_is_own(x);
+}
+
 static void anthropic_encode_write_reasoning(struct writing *x, const struct ch_block *b) {
-    if (!b->extra.n || !ch_encode_wrote(x->req, x->m, "anthropic", &ch_claude_names))
+    if (!b->extra.n || !takes_reasoning(x))
         return;
     bool redacted = b->flags & CH_F_REDACTED;
     anthropic_encode_begin_block(x, redacted ? BLOCK("redacted_thinking") : BLOCK("thinking"));
