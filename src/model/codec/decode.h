@@ -19,4 +19,10 @@ enum ch_stop ch_decode_stop(const struct ch_stop_word *words, size_t n, struct c
  * CHELA_EPARSE: not JSON. */
 int ch_decode_error(struct ch_decoder *d, struct ch_sv json, struct chela_error *err);
 
+/* The id of a reply that the service makes in the background, in the decoder's arena; empty if it
+ * cannot be a part of a URL. */
+struct ch_sv ch_decode_job_id(struct ch_decoder *d, struct ch_sv id);
+/* The service has not made the reply yet: r.pending and an error. */
+void ch_decode_pending(struct ch_decoder *d, struct ch_sv id, struct ch_sv status);
+
 #endif

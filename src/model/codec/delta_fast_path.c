@@ -292,3 +292,17 @@ bool ch_template_match(struct ch_template *t, struct ch_sv data, struct ch_buf *
     t->missed = 0;
     return true;
 }
+
+bool ch_template_find(struct ch_sv data, struct ch_sv name, struct ch_sv *piece) {
+    CH_BUF_AUTO scratch = {0};
+    struct ch_sv same;
+    if (piece->p >= data.p && piece->p < data.p + data.n)
+        return true;
+    const char *at = memmem(data.p, data.n, name.p, name.n);
+    const char *start = at ? at + name.n : NULL;
+    const char *end = start ? ch_quick_string(start, data.p + data.n, &scratch, &same) : NULL;
+    if (!end || !ch_sv_eq(same, *piece))
+        return false;
+    *piece = ch_sv(start, (size_t)(end - 1 - start));
+    return true;
+}

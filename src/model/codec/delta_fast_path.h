@@ -68,6 +68,10 @@ struct ch_template_event {
 };
 void ch_template_learn(struct ch_template *t, const struct ch_template_event *e);
 
+/* Make *piece, a string that was decoded, a slice of data, where it follows `name`. False: it has
+ * escapes. */
+bool ch_template_find(struct ch_sv data, struct ch_sv name, struct ch_sv *piece);
+
 /* Match an event against the template; false: parse it in full. */
 bool ch_template_match(struct ch_template *t, struct ch_sv data, struct ch_buf *scratch,
                        struct ch_template_match *out);

@@ -22,20 +22,16 @@
 
 #define NO_OUTPUT "(no output)"
 #define MAX_NAME 64
-#define NO_SIGNATURE "skip_thought_signature_validator"
 
 /* --- head */
 
-/* Write the schema in the supported subset; arguments are validated against the original. */
-static void gemini_encode_write_schema(struct ch_jw *w, const char *key, struct ch_sv schema) {
+void ch_gemini_write_schema(struct ch_jw *w, const char *key, struct ch_sv schema) {
     CH_BUF_AUTO clean = {0};
     bool converted = ch_encode_strict(schema, CH_CLEAN_GEMINI_JSON, &clean);
     ch_jw_kraw(w, key, converted ? ch_buf_sv(&clean) : schema);
 }
 
-/* A function without parameters is sent without a schema, because some models reject an
- * object without properties. */
-static bool has_parameters(struct ch_sv schema) {
+bool ch_gemini_has_parameters(struct ch_sv schema) {
     static const char *const keys[] = {"$ref", "anyOf", "oneOf", "allOf", "additionalProperties"};
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v = NULL;
@@ -56,8 +52,8 @@ static void write_declarations(const struct ch_model_request *req, struct ch_jw 
         ch_jw_kstr(w, "name", t->name);
         if (t->description.n)
             ch_jw_kstr(w, "description", t->description);
-        if (has_parameters(t->schema))
-            gemini_encode_write_schema(w, "parametersJsonSchema", t->schema);
+        if (ch_gemini_has_parameters(t->schema))
+            ch_gemini_write_schema(w, "parametersJsonSchema", t->schema);
         ch_jw_end(w, '}');
     }
     ch_jw_end(w, ']');
@@ -100,9 +96,7 @@ static bool any_strict(const struct ch_model_request *req) {
     return false;
 }
 
-/* VALIDATED is AUTO with validation of calls against their schema, which is the meaning of
- * strict. */
-static const char *calling_mode(const struct ch_model_request *req) {
+const char *ch_gemini_calling_mode(const struct ch_model_request *req) {
     switch (req->choice) {
     case CH_CHOICE_ANY:
     case CH_CHOICE_ONE:
@@ -130,7 +124,7 @@ static void write_calling_config(const struct ch_model_request *req, const char 
 }
 
 static void gemini_encode_write_tool_config(const struct ch_model_request *req, struct ch_jw *w) {
-    const char *mode = calling_mode(req);
+    const char *mode = ch_gemini_calling_mode(req);
     /* Gemini 3 runs its own tools beside functions only if asked. */
     bool both = req->server_tools.n && ch_gemini_is_3(ch_gemini_parse(req->model));
     if (!req->ntools || (!mode && !both))
@@ -201,7 +195,7 @@ static void write_generation(const struct ch_model_request *req, struct ch_jw *w
     gemini_encode_write_sampling(req, w);
     if (req->output_schema.n) {
         ch_jw_kcstr(w, "responseMimeType", "application/json");
-        gemini_encode_write_schema(w, "responseJsonSchema", req->output_schema);
+        ch_gemini_write_schema(w, "responseJsonSchema", req->output_schema);
     }
     write_thinking(req, w);
 }
@@ -245,7 +239,7 @@ static bool gemini_encode_is_known(struct ch_sv model) {
     return ch_gemini_parse(model).tier != CH_GEMINI_NOT;
 }
 
-static const struct ch_model_names names = {ch_gemini_same, gemini_encode_is_known, true};
+const struct ch_model_names ch_gemini_names = {ch_gemini_same, gemini_encode_is_known, true};
 
 /* State while writing the parts of one content. */
 struct writing {
@@ -263,7 +257,7 @@ static struct writing begin_content(const struct ch_model_request *req, const st
     struct writing x = {.out = out, .mark = ch_encode_begin(out, !out->n)};
     x.w = ch_jw(out);
     x.prefix = ch_msg_kind_prefix(m->kind);
-    x.own = ch_encode_wrote(req, m, "gemini", &names);
+    x.own = ch_encode_wrote(req, m, "gemini", &ch_gemini_names);
     x.is_3 = ch_gemini_is_3(ch_gemini_parse(req->model));
     ch_jw_begin(&x.w, '{');
     ch_jw_kcstr(&x.w, "role", m->kind == CH_MSG_ASSISTANT ? "model" : "user");
@@ -301,8 +295,7 @@ static void gemini_encode_write_text(struct writing *x, struct ch_sv text, struc
 
 /* --- media */
 
-/* The media type derived from the file name, if not given. */
-static struct ch_sv media_type(const struct ch_block *b) {
+struct ch_sv ch_gemini_media_type(const struct ch_block *b) {
     static const struct {
         const char *ending, *type;
     } types[] = {
@@ -320,11 +313,10 @@ static struct ch_sv media_type(const struct ch_block *b) {
                                        : CH_SV("application/pdf");
 }
 
-/* Text for a part of an unsupported type; false: the part can be sent. */
-static bool as_text(const struct ch_block *b, struct ch_buf *text) {
-    if (b->type != CH_BLOCK_DOCUMENT || ch_sv_is(media_type(b), "application/pdf"))
+bool ch_gemini_as_text(const struct ch_block *b, struct ch_buf *text) {
+    if (b->type != CH_BLOCK_DOCUMENT || ch_sv_is(ch_gemini_media_type(b), "application/pdf"))
         return false;
-    if (b->flags & CH_F_URL && ch_sv_starts(media_type(b), "text/"))
+    if (b->flags & CH_F_URL && ch_sv_starts(ch_gemini_media_type(b), "text/"))
         return false;
     if (b->id.n)
         ch_buf_addf(text, "[%.*s]\n", CH_SV_FMT(b->id));
@@ -338,14 +330,14 @@ static bool as_text(const struct ch_block *b, struct ch_buf *text) {
 static void gemini_encode_write_data(struct writing *x, const struct ch_block *b) {
     bool url = b->flags & CH_F_URL;
     ch_jw_kbegin(&x->w, url ? "fileData" : "inlineData", '{');
-    ch_jw_kstr(&x->w, "mimeType", media_type(b));
+    ch_jw_kstr(&x->w, "mimeType", ch_gemini_media_type(b));
     ch_jw_kstr(&x->w, url ? "fileUri" : "data", b->text);
     ch_jw_end(&x->w, '}');
 }
 
 static void gemini_encode_write_media(struct writing *x, const struct ch_block *b) {
     CH_BUF_AUTO text = {0};
-    if (as_text(b, &text)) {
+    if (ch_gemini_as_text(b, &text)) {
         gemini_encode_write_text(x, ch_buf_sv(&text), CH_SV(""));
         return;
     }
@@ -442,7 +434,7 @@ static void gemini_encode_write_call(struct writing *x, const struct ch_block *b
     char id[CH_ID_ROOM], name[CH_NAME_ROOM];
     struct ch_sv signature = x->own ? b->extra : CH_SV("");
     if (!signature.n && x->is_3 && !x->called)
-        signature = CH_SV(NO_SIGNATURE);
+        signature = CH_SV(CH_GEMINI_NO_SIGNATURE);
     x->called = true;
     begin_part(x);
     ch_jw_kbegin(&x->w, "functionCall", '{');

@@ -18,12 +18,21 @@ static bool has_version(struct ch_sv base) {
     return base.n - i >= 2 && base.p[i] == 'v' && base.p[i + 1] >= '1' && base.p[i + 1] <= '9';
 }
 
-/* The path between base URL and model. A base URL may end at the host, at the version or,
- * on Vertex, at the location or the publisher. */
+static bool is_vertex(struct ch_sv base) {
+    return ch_sv_contains_nocase(base, "aiplatform");
+}
+
+/* The path between base URL and a resource of the service. A base URL may end at the host, at the
+ * version or, on Vertex, at the location or the publisher. */
+static const char *path_to_version(struct ch_sv base) {
+    if (ch_sv_contains_nocase(base, "/projects/") || has_version(base))
+        return "/";
+    return is_vertex(base) ? "/v1beta1/" : "/v1beta/";
+}
+
 static const char *path_to_model(struct ch_sv base, struct ch_sv model) {
-    bool project = ch_sv_contains_nocase(base, "/projects/");
-    bool vertex = ch_sv_contains_nocase(base, "aiplatform");
-    const char *version = project || has_version(base) ? "/" : vertex ? "/v1beta1/" : "/v1beta/";
+    bool project = ch_sv_contains_nocase(base, "/projects/"), vertex = is_vertex(base);
+    const char *version = path_to_version(base);
     if (memchr(model.p ? model.p : "", '/', model.n))
         return version;
     if (project && !ch_sv_ends(base, "/publishers/google"))
@@ -61,6 +70,12 @@ const char *ch_gemini_models_url(const char *base_url, struct ch_arena *a) {
                            path.p, query.n ? "&" : "", CH_SV_FMT(query));
 }
 
+const char *ch_gemini_resource_url(const char *base_url, const char *resource, struct ch_arena *a) {
+    struct ch_sv query, base = split_base(base_url, &query);
+    return ch_arena_printf(a, "%.*s%s%s%s%.*s", CH_SV_FMT(base), path_to_version(base), resource,
+                           query.n ? "?" : "", CH_SV_FMT(query));
+}
+
 static const char *url_for(const struct ch_model_request *req, struct ch_arena *a) {
     struct ch_sv query, base = split_base(req->endpoint->base_url, &query);
     const char *method = req->no_stream ? "generateContent" : "streamGenerateContent?alt=sse";
@@ -74,8 +89,8 @@ static const char *url_for(const struct ch_model_request *req, struct ch_arena *
     return ch_arena_str(a, ch_buf_sv(&url));
 }
 
-int ch_gemini_http(const struct ch_model_request *req, struct ch_arena *a,
-                   struct ch_http_request *out, struct chela_error *err CH_UNUSED) {
+void ch_gemini_request(const struct ch_model_request *req, struct ch_arena *a, const char *url,
+                       struct ch_http_request *out) {
     const char *key = req->endpoint->api_key ? req->endpoint->api_key : "";
     bool bearer = req->endpoint->quirks & CH_Q_BEARER || strncmp(key, "ya29.", 5) == 0;
     struct ch_header defaults[] = {
@@ -85,6 +100,11 @@ int ch_gemini_http(const struct ch_model_request *req, struct ch_arena *a,
         {CH_SV("authorization"), bearer ? ch_encode_bearer(a, key) : CH_SV("")},
     };
     ch_encode_http(req, a, "", defaults, CH_LEN(defaults), out);
-    out->url = url_for(req, a);
+    out->url = url;
+}
+
+int ch_gemini_http(const struct ch_model_request *req, struct ch_arena *a,
+                   struct ch_http_request *out, struct chela_error *err CH_UNUSED) {
+    ch_gemini_request(req, a, url_for(req, a), out);
     return CHELA_OK;
 }

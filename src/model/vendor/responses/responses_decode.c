@@ -14,7 +14,6 @@
  * previous one only in its text is matched by a template (delta_fast_path.h). */
 #include <stddef.h>
 
-#include "base/chars.h"
 #include "base/limits.h"
 #include "model/codec/decode.h"
 #include "model/codec/errors.h"
@@ -172,19 +171,11 @@ static bool is_job(struct ch_sv status) {
     return ch_sv_is(status, "queued") || ch_sv_is(status, "in_progress");
 }
 
-/* The id becomes a part of a URL. */
-static struct ch_sv job_id(struct ch_decoder *d, struct ch_sv id) {
-    bool fits = id.n && id.n <= CH_LIMIT_VENDOR_JOB_ID;
-    for (size_t i = 0; i < id.n && fits; i++)
-        fits = ch_char_is(id.p[i], CH_CHAR_WORD | CH_CHAR_DASH);
-    return fits ? ch_arena_sv(&d->arena, id) : CH_SV("");
-}
-
 /* The state of a reply in a stream, which may end long before the reply is made. */
 static void note_job(struct ch_decoder *d, const struct response *r, struct ch_sv event) {
     struct state *st = responses_decode_state_of(d);
     if (!st->job.n && (r->background || ch_sv_is(event, "queued") || ch_sv_is(r->status, "queued")))
-        d->reply.job = st->job = job_id(d, r->id);
+        d->reply.job = st->job = ch_decode_job_id(d, r->id);
 }
 
 /* Where the stream of a job can be taken up again. */
@@ -203,15 +194,6 @@ static void find_cursor(struct ch_decoder *d, struct ch_sv data) {
         if (*at != ' ' && n < INT64_MAX / 100)
             n = CH_MAX(n, 0) * 10 + (*at - '0');
     note_cursor(d, n);
-}
-
-static int fail_pending(struct ch_decoder *d, const struct response *r) {
-    d->recognised = true;
-    d->reply.job = d->reply.pending = job_id(d, r->id);
-    char *line = ch_arena_printf(&d->arena, "the service still makes the reply (status \"%.*s\")",
-                                 CH_SV_FMT(r->status));
-    ch_decoder_fail_as(d, CH_ERR_SERVER, false, ch_sv_str(line));
-    return CHELA_OK;
 }
 
 static void responses_decode_on_end(struct ch_decoder *d) {
@@ -236,10 +218,12 @@ static int use_response(struct ch_decoder *d, const struct response *r, struct c
         add_logprobs(d, r->output);
     if (ch_responses_output(items, d->fold, r->output) < 0)
         return ch_decode_too_large(err);
-    if (is_job(status))
-        return fail_pending(d, r);
+    if (is_job(status)) {
+        ch_decode_pending(d, r->id, status);
+        return CHELA_OK;
+    }
     if (r->background && !d->reply.job.n)
-        d->reply.job = job_id(d, r->id);
+        d->reply.job = ch_decode_job_id(d, r->id);
     if (!completed && !incomplete)
         return fail_by_status(d, status, r->json, err);
     if (completed)
@@ -318,27 +302,11 @@ static bool find_stream(struct ch_sv name, enum ch_responses_delta *kind) {
     return false;
 }
 
-/* Find the piece in data; with escapes it was decoded elsewhere, and the function returns
- * false. */
-static bool find_piece(struct ch_sv data, struct ch_sv *piece) {
-    static const struct ch_sv name = CH_SV("\"delta\":\"");
-    CH_BUF_AUTO scratch = {0};
-    struct ch_sv same;
-    if (piece->p >= data.p && piece->p < data.p + data.n)
-        return true;
-    const char *at = memmem(data.p, data.n, name.p, name.n);
-    const char *start = at ? at + name.n : NULL;
-    const char *end = start ? ch_quick_string(start, data.p + data.n, &scratch, &same) : NULL;
-    if (!end || !ch_sv_eq(same, *piece))
-        return false;
-    *piece = ch_sv(start, (size_t)(end - 1 - start));
-    return true;
-}
-
 static void responses_decode_learn(struct ch_decoder *d, struct ch_sv data, struct ch_sv piece,
                                    enum ch_responses_delta kind, unsigned key) {
     struct state *st = responses_decode_state_of(d);
-    if (!piece.n || kind == CH_DELTA_REFUSAL || !find_piece(data, &piece))
+    if (!piece.n || kind == CH_DELTA_REFUSAL ||
+        !ch_template_find(data, CH_SV("\"delta\":\""), &piece))
         return;
     st->template_kind = kind;
     st->template_key = key;
