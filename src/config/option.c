@@ -574,7 +574,7 @@ const struct ch_option ch_options[] = {
 
     /* --- a provider */
     {CH_SCOPE_PROVIDER, "api", CH_CFG_CHOICE, 0, PROVIDER(api),
-     .words = "anthropic|openai|openai-responses|gemini|bedrock|prompted|scripted",
+     .words = "anthropic|openai|openai-responses|gemini|interactions|bedrock|prompted|scripted",
      .help = "protocol of the service; required for a new provider"},
     {CH_SCOPE_PROVIDER, "baseUrl", CH_CFG_URL, 0, PROVIDER(base_url),
      .help = "URL of the service; required for a new provider"},

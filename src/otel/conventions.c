@@ -35,6 +35,7 @@ static const struct word providers[] = {
     {"google", "gcp.gemini"},     {"vertex", "gcp.vertex_ai"},  {"mistral", "mistral_ai"},
     {"moonshot", "moonshot_ai"},  {"kimi", "moonshot_ai"},      {"xai", "x_ai"},
     {"watsonx", "ibm.watsonx.ai"}, {"openai-responses", "openai"},
+    {"gemini-interactions", "gcp.gemini"},
 };
 
 struct ch_sv ch_otel_provider(struct ch_sv provider) {

@@ -41,6 +41,7 @@ declare -A natively=(
     [openai]='.body.response_format.json_schema.schema.properties.n.type'
     [openai-responses]='.body.text.format.schema.properties.n.type'
     [gemini]='.body.generationConfig | (.responseJsonSchema // .responseSchema).properties.n.type | ascii_downcase'
+    [interactions]='.body.response_format.schema.properties.n.type'
 )
 
 for api in "${apis[@]}" prompted+openai prompted+bedrock; do

@@ -74,7 +74,7 @@ for api in "${apis[@]}"; do
 done
 
 declare -A prompts=([anthropic]=messages/0/content/0/text [openai]=messages/1/content
-    [openai-responses]=input/0/content [gemini]=contents/0/parts/0/text [bedrock]=messages/0/content/0/text)
+    [openai-responses]=input/0/content [gemini]=contents/0/parts/0/text [interactions]=input/0/content/0/text [bedrock]=messages/0/content/0/text)
 for api in "${apis[@]}"; do
     again "$api" hello -q "go off"
     exits "another prompt, $api" 1

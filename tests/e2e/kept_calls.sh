@@ -52,7 +52,7 @@ serve
 case_calls() { # INSTANCE N
     jq -r --arg i "$1" --argjson n "$2" 'select(.instance == $i and .n == $n and .body).body
         | [ (.messages // .contents // .input)[]
-            | (select(.type == "function_call").name), (select(.type == "function_call_output" or .role == "tool") | "="), (.tool_calls // [] | .[].function.name),
+            | (select(.type == "function_call").name), (select(.type == "function_call_output" or .type == "function_result" or .role == "tool") | "="), (.tool_calls // [] | .[].function.name),
               ((.content, .parts) | arrays | .[] | (select(.type == "tool_use").name), (.toolUse.name // empty), (.functionCall.name // empty),
                   (select(.type == "tool_result" or .toolResult or .functionResponse) | "=")) ] | join(" ")' "$log"
 }

@@ -31,7 +31,7 @@ eval "plain_$(declare -f with_env)"
 with_env() { plain_with_env SECOND_KEY=$second "$@"; }
 sent() { requests '.headers | (.authorization // ."x-api-key" // ."x-goog-api-key")' | tr -d '"' | sed 's/^Bearer //'; }
 
-for api in anthropic openai openai-responses gemini; do
+for api in anthropic openai openai-responses gemini interactions; do
     for why in 401 429 billing; do
         keyed $api key_$why
         exits "$why, $api: the second key" 0

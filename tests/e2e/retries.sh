@@ -11,6 +11,7 @@ declare -A too_long=(
     [openai]="This model's maximum context length is 128000 tokens. However, your messages resulted in 130000 tokens."
     [openai-responses]='Your input exceeds the context window of this model. Please adjust your input and try again.'
     [gemini]='The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).'
+    [interactions]='The input token count exceeds the maximum number of tokens allowed 1048576.'
     [bedrock]='Input is too long for requested model.'
 )
 answer='{"blocks": [{"text": ["found"]}]}'

@@ -25,7 +25,11 @@ case_of() { # NAME API
                    {"type": "mcp_tool_result", "tool_use_id": "mcptoolu_1", "is_error": false, "content": []}],
   "executableCode": [{"executableCode": {"language": "PYTHON", "code": "1"}}, {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}}],
   "toolCall": [{"toolCall": {"toolType": "GOOGLE_SEARCH_WEB", "args": {"queries": ["x"]}, "id": "t1"}},
-               {"toolResponse": {"toolType": "GOOGLE_SEARCH_WEB", "response": {}, "id": "t1"}}]
+               {"toolResponse": {"toolType": "GOOGLE_SEARCH_WEB", "response": {}, "id": "t1"}}],
+  "code_execution_call": [{"type": "code_execution_call", "id": "c1", "arguments": {"code": "1", "language": "python"}},
+                          {"type": "code_execution_result", "call_id": "c1", "result": "1", "is_error": false}],
+  "mcp_server_tool_call": [{"type": "mcp_server_tool_call", "id": "m1", "name": "ask", "server_name": "s", "arguments": {}},
+                           {"type": "mcp_server_tool_result", "call_id": "m1", "name": "ask", "result": "yes"}]
 }
 JSON
     case $2 in
@@ -35,6 +39,7 @@ JSON
             content: (. + [{type: "text", text: "done"}])}' "$tmp/parts.json" ;;
         gemini) jq '{usageMetadata: {promptTokenCount: 1, candidatesTokenCount: 1},
             candidates: [{finishReason: "STOP", content: {role: "model", parts: (. + [{text: "done"}])}}]}' "$tmp/parts.json" ;;
+        interactions) jq '{id: "v1_1", status: "completed", steps: (. + [{type: "model_output", content: [{type: "text", text: "done"}]}])}' "$tmp/parts.json" ;;
     esac
 }
 
@@ -54,6 +59,8 @@ anthropic|bash_code_execution
 anthropic|mcp_tool_use
 gemini|executableCode
 gemini|toolCall
+interactions|code_execution_call
+interactions|mcp_server_tool_call
 CASES
 
 # --- xAI's own searches come as custom calls, which are ours only if the request has the tool

@@ -16,7 +16,7 @@ for api in "${apis[@]}"; do
     holds "files, $api: read sees the edit" "$results | .[] | select(.name == \"read\").content | test(\"gamma\")"
     holds "files, $api: ls sees the file" "$results | .[] | select(.name == \"ls\").content | test(\"plan.txt\")"
     same "files, $api: the model sees the results" "4" \
-        "$(requests 'select(.n == 3) | [.body | .. | objects | select(.role == "tool" or .type == "tool_result" or .type == "function_call_output" or has("functionResponse") or has("toolResult"))] | length')"
+        "$(requests 'select(.n == 3) | [.body | .. | objects | select(.role == "tool" or .type == "tool_result" or .type == "function_call_output" or .type == "function_result" or has("functionResponse") or has("toolResult"))] | length')"
 
     play "$api" calculate --output jsonl
     holds "calculate, $api: 42" "$results | length == 1 and (.[0].content | test(\"42\"))"

@@ -151,7 +151,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
      * is fuzz_eventstream's. */
     const struct ch_codec *const codecs[] = {data[0] & 1 ? &ch_codec_openai : &ch_codec_anthropic,
                                              &ch_codec_responses, &ch_codec_bedrock,
-                                             &ch_codec_gemini};
+                                             data[0] & 1 ? &ch_codec_interactions
+                                                         : &ch_codec_gemini};
     const struct ch_codec *codec = codecs[data[0] >> 6];
     struct ch_header type = {CH_SV("content-type"),
                              data[0] & 2 ? CH_SV("text/event-stream") : CH_SV("application/json")};

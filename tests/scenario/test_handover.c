@@ -37,7 +37,7 @@
 #define SEEN_WIRE "c2VlbiBieSB0aGUgdXNl"
 #define TAKEN_WIRE "dGFrZW4gYnkgdGhlIHRv"
 
-enum { REPLIES = 6, FIRST_OF_T = 2, LAST_OF_T = 4, VENDORS = 6 };
+enum { REPLIES = 6, FIRST_OF_T = 2, LAST_OF_T = 4, VENDORS = 7 };
 
 /* `open`, put before what follows the last breakpoint of a body, makes it JSON
  * again: so nothing but the end of the history stands there. */
@@ -53,6 +53,7 @@ static const struct vendor {
     {"openai", "openai/gpt-test", NULL, "/v1", "]", END_OF_LIST, false},
     {"openai-responses", "openai-responses/gpt-test", NULL, "/v1", "]", END_OF_LIST, false},
     {"gemini", "gemini/gemini-3-test", NULL, "", "]", END_OF_LIST, false},
+    {"gemini-interactions", "gemini-interactions/gemini-3-test", NULL, "", "]", END_OF_LIST, false},
     {"bedrock", "bedrock/us.anthropic.claude-sonnet-4-5-test-v1:0", NULL, "",
      ",{\"cachePoint\":", "{\"history\":[{\"content\":[{}", false},
     {"plain", "prompted+plain/gpt-test", "openai", "/v1", "]", END_OF_LIST, true},

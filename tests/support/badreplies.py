@@ -20,8 +20,8 @@ import sys
 import zlib
 
 API, FOLDER = sys.argv[1], sys.argv[2]
-BEDROCK, GEMINI, ANTHROPIC, RESPONSES = (API == n for n in ("bedrock", "gemini", "anthropic", "openai-responses"))
-CHAT = not (BEDROCK or GEMINI or ANTHROPIC or RESPONSES)
+BEDROCK, GEMINI, INTERACTIONS, ANTHROPIC, RESPONSES = (API == n for n in ("bedrock", "gemini", "interactions", "anthropic", "openai-responses"))
+CHAT = not (BEDROCK or GEMINI or INTERACTIONS or ANTHROPIC or RESPONSES)
 TYPE = "application/vnd.amazon.eventstream" if BEDROCK else "text/event-stream"
 
 
@@ -37,7 +37,7 @@ def event(name, data):
     text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
     if BEDROCK:
         return frame([(":event-type", name), (":content-type", "application/json"), (":message-type", "event")], text.encode())
-    return ((f"event: {name}\n" if name and (ANTHROPIC or RESPONSES) else "") + f"data: {text}\n\n").encode()
+    return ((f"event: {name}\n" if name and (ANTHROPIC or RESPONSES or INTERACTIONS) else "") + f"data: {text}\n\n").encode()
 
 
 def chunk(delta, finish=None, **more):
@@ -53,6 +53,10 @@ def respond(kind, **data):
     return event(kind, {"type": kind, **data})
 
 
+def interact(kind, **data):
+    return event(kind, {**data, "event_type": kind})
+
+
 class Stream:
     """Builds a reply; `out` is the list of its events."""
 
@@ -65,6 +69,8 @@ class Stream:
                 "id": "m1", "type": "message", "role": "assistant", "model": "m", "content": [], "stop_reason": None, **({"usage": start} if start else {})}}))
         elif RESPONSES:
             self.add(respond("response.created", response={"id": "r1", "status": "in_progress", "output": []}))
+        elif INTERACTIONS:
+            self.add(interact("interaction.created", interaction={"id": "v1_1", "status": "in_progress", "model": "m"}))
         elif BEDROCK:
             self.add(event("messageStart", {"role": "assistant"}))
         elif CHAT:
@@ -91,6 +97,14 @@ class Stream:
         self.n += 1
         return self
 
+    def step(self, step, *deltas):
+        self.add(interact("step.start", index=self.n, step=step))
+        for d in deltas:
+            self.add(interact("step.delta", index=self.n, delta=d))
+        self.add(interact("step.stop", index=self.n))
+        self.n += 1
+        return self
+
     def deltas(self, *list_of):
         for d in list_of:
             self.add(event("contentBlockDelta", {"contentBlockIndex": self.n, "delta": d}))
@@ -106,6 +120,8 @@ class Stream:
                              [("response.output_text.delta", p) for p in pieces], {"content": [{"type": "output_text", "text": "".join(pieces), "annotations": []}]})
         if BEDROCK:
             return self.deltas(*({"text": p} for p in pieces))
+        if INTERACTIONS:
+            return self.step({"type": "model_output"}, *({"type": "text", "text": p} for p in pieces))
         for p in pieces:
             self.add(part({"text": p}) if GEMINI else chunk({"content": p}))
         return self
@@ -118,6 +134,8 @@ class Stream:
                              {"summary": [{"type": "summary_text", "text": text}]})
         if BEDROCK:
             return self.deltas({"reasoningContent": {"text": text}})
+        if INTERACTIONS:
+            return self.step({"type": "thought"}, {"type": "thought_summary", "content": {"type": "text", "text": text}})
         return self.add(part({"text": text, "thought": True}) if GEMINI else chunk({"reasoning_content": text}))
 
     def call(self, name, args, ident="call_1"):
@@ -133,6 +151,8 @@ class Stream:
             start = {"name": name, **({} if ident is None else {"toolUseId": ident})}
             self.add(event("contentBlockStart", {"contentBlockIndex": self.n, "start": {"toolUse": start}}))
             return self.deltas({"toolUse": {"input": args[:4]}}, {"toolUse": {"input": args[4:]}})
+        if INTERACTIONS:
+            return self.step({"type": "function_call", **named, "name": name, "arguments": {}}, *({"type": "arguments_delta", "arguments": p} for p in (args[:4], args[4:])))
         if GEMINI:
             text = json.dumps({"functionCall": {"name": name, "args": "@", **named}}).replace('"@"', args)
             return self.add(event(None, '{"candidates":[{"index":0,"content":{"role":"model","parts":[' + text + ']}}],"modelVersion":"m"}'))
@@ -151,6 +171,9 @@ class Stream:
         if BEDROCK:
             self.deltas({"hologram": {"x": [1]}})
             return self.add(event("weather", {"sun": True}))
+        if INTERACTIONS:
+            self.step({"type": "hologram", "data": {"x": [1]}}, {"type": "hologram_delta", "data": {"y": 2}})
+            return self.add(interact("weather", sun=True))
         if GEMINI:
             return self.add(part({"hologram": {"x": [1]}}))
         return self.add(chunk({"hologram": {"x": [1]}, "content": None})).add(event(None, {"object": "weather", "choices": []}))
@@ -167,6 +190,9 @@ class Stream:
         if BEDROCK:
             name = "serviceUnavailableException" if overloaded else "validationException"
             return self.add(frame([(":exception-type", name), (":content-type", "application/json"), (":message-type", "exception")], json.dumps({"message": message}).encode()))
+        if INTERACTIONS:
+            code = "service_unavailable" if overloaded else "prohibited_content" if blocked else "invalid_request"
+            return self.add(interact("error", error={"code": code, "message": message}))
         if GEMINI:
             return self.add(event(None, {"error": {"code": 503 if overloaded else 400, "message": message, "status": "UNAVAILABLE" if overloaded else "INVALID_ARGUMENT"}}))
         return self.add(event(None, {"error": {"message": message, "code": 529 if overloaded else 400, "type": "server_error" if overloaded else "invalid_request_error"}}))
@@ -193,6 +219,12 @@ class Stream:
                 self.add(event("messageStop", {"stopReason": name}))
             usage = {"inputTokens": 10, "outputTokens": 5, "totalTokens": 15} if u is True else u
             return self.add(event("metadata", {**({"usage": usage} if usage else {}), "metrics": {"latencyMs": 1}})) if done else self
+        if INTERACTIONS:
+            name = {"stop": "completed", "tool_use": "requires_action", "length": "incomplete"}.get(stop, stop)
+            if stop == "refusal":
+                return self.add(interact("error", error={"code": "safety", "message": "blocked"}))
+            usage = {"total_input_tokens": 10, "total_output_tokens": 5} if u is True else u
+            return self.add(interact("interaction.completed", interaction={"id": "v1_1", **({"status": name} if finish else {}), **({"usage": usage} if usage else {})})) if done else self
         if GEMINI:
             name = {"stop": "STOP", "tool_use": "STOP", "length": "MAX_TOKENS", "refusal": "SAFETY"}.get(stop, stop)
             usage = {"promptTokenCount": 10, "candidatesTokenCount": 5} if u is True else u
@@ -259,7 +291,7 @@ if ANTHROPIC:
     row("no-finish", [reply(Stream().text("whole").end(finish=False))], text="^whole$")
 if BEDROCK:
     row("no-metadata", [reply(Stream().text("whole").end(done=False))], text="^whole$")
-if RESPONSES:
+if RESPONSES or INTERACTIONS:
     row("no-status", [reply(Stream().text("whole").end(finish=False))], text="^whole$")
 
 # --- replies without an answer
@@ -273,6 +305,9 @@ row("refusal-after-text", [reply(Stream().text("one ", "two ").end("refusal"))],
 row("blocked-after-text", [reply(Stream().text("one ", "two ").error("blocked"))], **{**REFUSED, "text": "^one two "})
 if GEMINI:
     row("blocked-prompt", [reply(event(None, {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}, "modelVersion": "m"}))], **{**REFUSED, "text": "^"})
+elif INTERACTIONS:
+    row("blocked-prompt", [reply(json.dumps({"error": {"code": "prohibited_content", "message": "blocked"}}).encode(), "application/json", status=400)], **{**REFUSED, "text": "^"})
+    row("framed-error", [reply(interact("error", error={"code": "invalid_request", "message": "a field is wrong"}), status=400)], **{**FAILS, "line": "a field is wrong"})
 else:
     body = {"type": "error", "error": {"type": "invalid_request_error", "message": "Output blocked by content filtering policy"}}
     row("blocked-prompt", [reply(json.dumps(body).encode(), "application/json", status=400)], **{**REFUSED, "text": "^"})
@@ -331,6 +366,7 @@ if not BEDROCK:
 
 # --- counts
 ODD = {"openai-responses": ("input_tokens", "output_tokens"), "anthropic": ("input_tokens", "output_tokens"), "gemini": ("promptTokenCount", "candidatesTokenCount"),
+       "interactions": ("total_input_tokens", "total_output_tokens"),
        "bedrock": ("inputTokens", "outputTokens")}.get(API, ("prompt_tokens", "completion_tokens"))
 for name, usage in (("missing", None), ("negative", {ODD[0]: -7, ODD[1]: -9}), ("huge", {ODD[0]: 9223372036854775807, ODD[1]: 1 << 70}),
                     ("fraction", {ODD[0]: 1.5, ODD[1]: "5"}), ("null", {ODD[0]: None, ODD[1]: None}), ("list", {ODD[0]: [], ODD[1]: {}})):
@@ -375,6 +411,19 @@ if GEMINI:
     row("tool-prompt-tokens", [reply(Stream({"promptTokenCount": 10, "candidatesTokenCount": 5, "toolUsePromptTokenCount": 7}).text("whole").end())], text="^whole$")
     row("picture-alone", [reply(Stream().add(part({"inlineData": {"mimeType": "image/png", "data": PNG}})).end())], text="^")
     row("vendor-tool", [reply(Stream().add(part({"executableCode": {"language": "PYTHON", "code": "1+1"}})).add(part({"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "2"}})).text("whole").end())], text="whole$")
+if INTERACTIONS:
+    row("tool-prompt-tokens", [reply(Stream({"total_input_tokens": 10, "total_output_tokens": 5, "total_tool_use_tokens": 7}).text("whole").end())], text="^whole$")
+    row("picture-alone", [reply(Stream().step({"type": "model_output"}, {"type": "image", "mime_type": "image/png", "data": PNG}).end())], text="^")
+    row("content-at-the-start", [reply(Stream().step({"type": "model_output", "content": [{"type": "text", "text": "who"}]}, {"type": "text", "text": "le"}).end())], text="^whole$")
+    row("vendor-tool", [reply(Stream().step({"type": "code_execution_call", "id": "c1", "arguments": {}}, {"type": "code_execution_call", "arguments": {"language": "python", "code": "1+1"}, "signature": "s"})
+        .step({"type": "code_execution_result", "call_id": "c1", "result": "2", "signature": "s"}).text("whole").end())], text="whole$")
+    row("delta-of-no-step", [reply(Stream().add(interact("step.delta", index=7, delta={"type": "text", "text": "whole"})).end())], text="^whole$")
+    row("delta-of-far-step", [reply(Stream().add(interact("step.delta", index=1 << 40, delta={"type": "text", "text": "x"})).end())], **FAILS)
+    row("step-twice", [reply(Stream().call(*CALL).add(interact("step.start", index=0, step={"type": "model_output", "content": [{"type": "text", "text": "x"}]})).end())], requests=2, results="o", text="^fine$")
+    row("failed-status", [reply(Stream().add(interact("interaction.status_update", interaction_id="v1_1", status="failed")))], requests=2, text="^fine$")
+    row("failed-step", [reply(Stream().step({"type": "model_output", "error": {"code": 3, "message": "it broke"}}).end())], requests=2, text="^fine$")
+    row("bad-generation", [reply(Stream().add(interact("error", error={"code": "malformed_function_call", "message": "not a call"})))], requests=2, text="^fine$")
+    row("quota", [reply(json.dumps({"error": {"code": "quota_exceeded", "message": "You exceeded your current quota, please check your plan and billing details."}}).encode(), "application/json", status=429)], **{**FAILS, "line": "quota"})
 if ANTHROPIC:
     written = {"input_tokens": 10, "output_tokens": 1, "cache_creation_input_tokens": 9, "cache_creation": {"ephemeral_5m_input_tokens": 4, "ephemeral_1h_input_tokens": 5}}
     row("cache-writes", [reply(Stream(written).text("whole").end())], text="^whole$")

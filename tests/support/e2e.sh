@@ -19,7 +19,7 @@ err=$tmp/err
 log=$tmp/log.jsonl
 program=$BUILD/chela
 instances=0
-apis=(anthropic openai openai-responses gemini bedrock) # every protocol that the server speaks
+apis=(anthropic openai openai-responses gemini interactions bedrock) # every protocol that the server speaks
 seconds=60
 mkdir "$space"
 : >"$log"
@@ -42,7 +42,7 @@ fresh() {
     instances=$((instances + 1))
     conversation=$1
     base=$url/$1/i$instances
-    case $2 in anthropic | gemini | bedrock) ;; *) base=$base/v1 ;; esac
+    case $2 in anthropic | gemini | interactions | bedrock) ;; *) base=$base/v1 ;; esac
 }
 
 model() {
@@ -50,6 +50,7 @@ model() {
         anthropic) echo anthropic/claude-test ;;
         openai | openai-responses) echo "$1/gpt-test" ;;
         gemini) echo gemini/gemini-3-test ;;
+        interactions) echo gemini-interactions/gemini-3-test ;;
         bedrock) echo bedrock/us.anthropic.claude-sonnet-4-5-test-v1:0 ;;
     esac
 }

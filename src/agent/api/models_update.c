@@ -210,7 +210,7 @@ static int take_provider(struct update *u, const char *provider, struct chela_er
 static int take_all(struct update *u, struct chela_error *err) {
     size_t n = 0;
     for (const struct ch_provider *p = ch_provider_table; p->name; p++) {
-        bool second = strcmp(p->name, "openai-responses") == 0;
+        bool second = p > ch_provider_table && ch_provider_same(p->name, p[-1].name);
         if (p->local || !p->base_url || strcmp(p->api, "bedrock") == 0 || second ||
             !ch_target_has_key(&u->rt->providers, p->key_env))
             continue;

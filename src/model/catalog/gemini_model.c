@@ -104,3 +104,11 @@ struct ch_gemini_thinking ch_gemini_thinking(const struct ch_model_request *req)
         t.level = level_for(effort);
     return t;
 }
+
+const char *ch_gemini_level(const struct ch_model_request *req) {
+    struct ch_gemini_thinking t = ch_gemini_thinking(req);
+    enum ch_effort effort = ch_facts_effort(ch_request_facts(req), req->effort);
+    if (!t.has_budget)
+        return t.level;
+    return level_for(effort == CH_EFFORT_OFF ? CH_EFFORT_MINIMAL : effort);
+}

@@ -47,5 +47,7 @@ struct ch_gemini_thinking {
     int64_t budget;
 };
 struct ch_gemini_thinking ch_gemini_thinking(const struct ch_model_request *req);
+/* The level for a protocol without budgets; NULL: none. */
+const char *ch_gemini_level(const struct ch_model_request *req);
 
 #endif

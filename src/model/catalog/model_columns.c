@@ -12,9 +12,13 @@ struct word {
     unsigned bits; /* that the word sets in the member; 0: the default, which is not written */
 };
 
-static const struct word api_words[] = {{"responses", CH_M_RESPONSES}, {"chat", 0},
-                                        {"messages", 0},               {"gemini", 0},
-                                        {"converse", 0},               {NULL, 0}};
+static const struct word api_words[] = {{"responses", CH_M_RESPONSES},
+                                        {"chat", 0},
+                                        {"messages", 0},
+                                        {"gemini", 0},
+                                        {"interactions", CH_M_INTERACTIONS},
+                                        {"converse", 0},
+                                        {NULL, 0}};
 static const struct word effort_words[] = {
     {"off", 1u << CH_EFFORT_OFF},     {"none", 1u << CH_EFFORT_OFF},
     {"minimal", 1u << CH_EFFORT_MINIMAL}, {"low", 1u << CH_EFFORT_LOW},

@@ -13,7 +13,8 @@
     X(window, "tokens that fit into the context, with the reply")                                 \
     X(input_max, "tokens of input, if fewer than the window")                                     \
     X(output_max, "tokens of a reply")                                                            \
-    X(apis, "protocols in order of preference: responses, chat, messages, gemini, converse")      \
+    X(apis, "protocols in order of preference: responses, chat, messages, gemini, interactions, " \
+            "converse")                                                                           \
     X(efforts, "efforts of reasoning that are accepted: off, minimal, low, ..., max; none: []")   \
     X(effort_default, "the effort without a parameter")                                           \
     X(thinking, "how Claude and Gemini reason: adaptive, between_tools, budget, none")            \

@@ -31,6 +31,7 @@ enum ch_model_flag {
     CH_M_IMAGES = 1 << 15,        /* reads images; neither of the two: not known */
     CH_M_COMPACTS = 1 << 16,     /* its service condenses a conversation on request */
     CH_M_CLEARS = 1 << 17,       /* its service leaves out old results of tools on request */
+    CH_M_INTERACTIONS = 1 << 18, /* Gemini: spoken to over Interactions at Google's service */
 };
 
 struct ch_model_facts {

@@ -9,14 +9,11 @@
 /* Anthropic's price factor of a one-hour cache over a five-minute cache. */
 #define HOUR_FACTOR 1.6
 
-/* Both protocols of OpenAI belong to one service. Azure sells its models at the same
+/* True if the vendor's prices are the provider's, too. Azure sells OpenAI's models at the same
  * prices, usually with deployments named like the models. */
-static const char *seller(const char *provider) {
-    static const char *const openai[] = {"openai-responses", "azure", "azure-responses"};
-    for (size_t i = 0; i < CH_LEN(openai); i++)
-        if (strcmp(provider, openai[i]) == 0)
-            return "openai";
-    return provider;
+static bool sells_for(const char *provider, const char *vendor) {
+    bool azure = strcmp(provider, "azure") == 0 || strcmp(provider, "azure-responses") == 0;
+    return ch_provider_same(azure ? "openai" : provider, vendor);
 }
 
 /* Bedrock sells Claude at Anthropic's prices; from 4.5 on only through global profiles,
@@ -41,11 +38,10 @@ bool ch_price_find(const char *provider, struct ch_sv model, int day, struct ch_
         model = sold_by_bedrock(model);
         provider = "anthropic";
     }
-    provider = seller(provider);
     const struct ch_model_facts *f;
     for (size_t i = 0; (f = ch_model_facts_at(i)); i++) {
         size_t n = strlen(f->match);
-        if (f->price.input <= 0 || strcmp(f->provider, provider) != 0 ||
+        if (f->price.input <= 0 || !sells_for(provider, f->provider) ||
             !ch_sv_starts(model, f->match))
             continue;
         if (model.n == n || ch_model_is_version(ch_sv(model.p + n, model.n - n))) {

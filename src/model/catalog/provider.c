@@ -33,6 +33,11 @@ const struct ch_provider ch_provider_table[] = {
      .base_url = "https://generativelanguage.googleapis.com/v1beta",
      .key_env = "GEMINI_API_KEY",
      .default_model = "gemini-3.8-flash"},
+    {.name = "gemini-interactions",
+     .api = "interactions",
+     .base_url = "https://generativelanguage.googleapis.com/v1beta",
+     .key_env = "GEMINI_API_KEY",
+     .default_model = "gemini-3.8-flash"},
     {.name = "vertex", .api = "gemini", .key_env = "VERTEX_ACCESS_TOKEN", .quirks = CH_Q_BEARER},
     {.name = "bedrock",
      .api = "bedrock",
@@ -151,6 +156,20 @@ const struct ch_provider *ch_provider_find(struct ch_sv name) {
         if (ch_sv_is(name, p->name))
             return p;
     return NULL;
+}
+
+const struct ch_provider *ch_provider_of_api(const char *api) {
+    for (const struct ch_provider *p = ch_provider_table; p->name; p++)
+        if (strcmp(p->api, api) == 0)
+            return p;
+    return NULL;
+}
+
+bool ch_provider_same(const char *a, const char *b) {
+    const struct ch_provider *x = ch_provider_find(ch_sv_str(a)),
+                             *y = ch_provider_find(ch_sv_str(b));
+    return strcmp(a, b) == 0 || (x && y && x->base_url && y->base_url &&
+                                 strcmp(x->base_url, y->base_url) == 0);
 }
 
 /* True if host (and port) is in the space-separated list. */

@@ -21,6 +21,11 @@ const struct ch_provider *ch_provider_find(struct ch_sv name);
  * NULL: none. */
 const struct ch_provider *ch_provider_of_url(struct ch_sv api, const char *url);
 
+/* The vendor whose protocol it is: the first row that speaks it. NULL: none. */
+const struct ch_provider *ch_provider_of_api(const char *api);
+/* True if both are rows of one service, by whatever protocol. */
+bool ch_provider_same(const char *a, const char *b);
+
 /* Configuration names of quirks: "max_tokens" is CH_Q_MAX_TOKENS. 0: unknown name. An index
  * past the last gives NULL. */
 unsigned ch_quirk_find(struct ch_sv name);

@@ -29,6 +29,9 @@ static const struct service {
     {"openai-responses", NULL, NULL, HAS_STORE | HAS_BACKGROUND | HAS_WEBSOCKET, TIER_SNAKE},
     {"gemini", "gemini", "standard flex priority", HAS_STORE, TIER_CAMEL},
     {"gemini", NULL, "", 0, TIER_CAMEL},
+    {"interactions", "gemini-interactions", "standard flex priority deferred",
+     HAS_STORE | HAS_BACKGROUND, TIER_SNAKE},
+    {"interactions", NULL, NULL, HAS_STORE | HAS_BACKGROUND, TIER_SNAKE},
     {"bedrock", NULL, "default flex priority reserved", HAS_TTL, TIER_OBJECT},
     {"", NULL, "", 0, TIER_SNAKE},
 };
@@ -96,7 +99,7 @@ const char *ch_service_refuses(const struct ch_service_place *at, const struct c
     }
     if (o->background > 0 && !(s->has & HAS_BACKGROUND)) {
         CH_BUF_LIT(why, "this service makes no replies in the background (api: openai-responses "
-                        "does)");
+                        "and interactions do)");
         return "background";
     }
     if (o->background > 0 && o->store < 0) {

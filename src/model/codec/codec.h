@@ -182,7 +182,7 @@ struct ch_codec {
 };
 
 extern const struct ch_codec ch_codec_anthropic, ch_codec_openai, ch_codec_responses,
-    ch_codec_gemini, ch_codec_bedrock;
+    ch_codec_gemini, ch_codec_interactions, ch_codec_bedrock;
 /* Find a codec by name; "prompted+openai" is the prompted layer over openai, and so is
  * "prompted". NULL: unknown. */
 const struct ch_codec *ch_codec_find(struct ch_sv name);

@@ -98,6 +98,29 @@ static const struct {
     {"INVALID_ARGUMENT", CH_ERR_FORMAT},
     {"FAILED_PRECONDITION", CH_ERR_FORMAT},
     {"INTERNAL", CH_ERR_SERVER},
+    {"authentication", CH_ERR_AUTH},
+    {"too_many_requests", CH_ERR_RATE_LIMIT},
+    {"quota_exceeded", CH_ERR_RATE_LIMIT},
+    {"service_unavailable", CH_ERR_OVERLOADED},
+    {"aborted", CH_ERR_SERVER},
+    {"invalid_request", CH_ERR_FORMAT},
+    {"parameter_unknown", CH_ERR_FORMAT},
+    {"out_of_range", CH_ERR_FORMAT},
+    {"unimplemented", CH_ERR_FORMAT},
+    {"safety", CH_ERR_REFUSED},
+    {"recitation", CH_ERR_REFUSED},
+    {"language", CH_ERR_REFUSED},
+    {"prohibited_content", CH_ERR_REFUSED},
+    {"spii", CH_ERR_REFUSED},
+    {"blocklist", CH_ERR_REFUSED},
+    {"image_safety", CH_ERR_REFUSED},
+    {"image_prohibited_content", CH_ERR_REFUSED},
+    {"image_recitation", CH_ERR_REFUSED},
+    {"image_other", CH_ERR_REFUSED},
+    {"content_blocked", CH_ERR_REFUSED},
+    {"malformed_function_call", CH_ERR_FORMAT},
+    {"malformed_tool_call", CH_ERR_FORMAT},
+    {"unexpected_tool_call", CH_ERR_FORMAT},
     /* Amazon; lower-case first letter inside streams */
     {"AccessDeniedException", CH_ERR_AUTH},
     {"UnrecognizedClientException", CH_ERR_AUTH},
@@ -398,10 +421,11 @@ static enum ch_error_class errors_class_of(const struct ch_vendor_error *e) {
     return CH_ERR_SERVER;
 }
 
-/* Groq: the server rejected a call that the model wrote; a retry will probably give another
- * one. */
+/* The server rejected a call that the model wrote; a retry will probably give another one. */
 static bool is_bad_generation(const struct ch_vendor_error *e) {
-    return ch_sv_is(e->code, "tool_use_failed");
+    return ch_sv_is(e->code, "tool_use_failed") || /* Groq; the others are Google's */
+           ch_sv_is(e->code, "malformed_function_call") ||
+           ch_sv_is(e->code, "malformed_tool_call") || ch_sv_is(e->code, "unexpected_tool_call");
 }
 
 struct ch_error_verdict ch_classify(const struct ch_vendor_error *error) {

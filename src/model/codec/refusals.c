@@ -238,6 +238,7 @@ static unsigned protocol_of(const struct ch_endpoint *ep) {
                {"openai-responses", RESPONSES},
                {"anthropic", ANTHROPIC},
                {"gemini", GEMINI},
+               {"interactions", GEMINI},
                {"bedrock", BEDROCK}};
     const struct ch_codec *codec = ep->codec->inner ? ep->codec->inner : ep->codec;
     for (size_t i = 0; i < CH_LEN(all); i++)

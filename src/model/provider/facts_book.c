@@ -112,10 +112,7 @@ static const struct config_row *find_configured(struct ch_providers *ps, const c
 
 /* True if the service of this name is the one of the row. */
 static bool is_own(const struct ch_model_facts *f, const char *provider) {
-    static const char responses[] = "openai-responses";
-    return f->provider && (strcmp(f->provider, provider) == 0 ||
-                           (strcmp(provider, responses) == 0 &&
-                            strncmp(provider, f->provider, strlen(f->provider)) == 0));
+    return f->provider && ch_provider_same(f->provider, provider);
 }
 
 /* The built-in facts. A price is its seller's; a local server serves what its owner loaded, with a

@@ -88,7 +88,7 @@ static const char *models_url(const struct ch_target *t, struct ch_arena *a) {
     const struct ch_codec *codec = t->ep.codec->inner ? t->ep.codec->inner : t->ep.codec;
     if (t->scripted || codec == &ch_codec_bedrock)
         return NULL;
-    if (codec == &ch_codec_gemini)
+    if (codec == &ch_codec_gemini || codec == &ch_codec_interactions)
         return ch_gemini_models_url(t->base_url, a);
     bool anthropic = codec == &ch_codec_anthropic;
     return ch_encode_url(a, t->base_url, anthropic ? "/v1/models?limit=1000" : "/models");

@@ -185,16 +185,22 @@ static int check_url(const struct ch_target *t, struct chela_error *err) {
                    rc < 0 ? why.message : "credentials do not belong in it (before the '@')");
 }
 
-/* OpenAI's own service refuses tools of its newer models at /v1/chat/completions. A cassette that
- * was recorded there is replayed as it is. */
-static bool wants_responses(const struct ch_target *t, const struct ch_providers *ps) {
+/* A vendor's own service that speaks a second protocol: the facts choose. OpenAI's refuses tools of
+ * its newer models at /v1/chat/completions; a cassette that was recorded there is replayed as it
+ * is. NULL: the provider's protocol. */
+static const struct ch_codec *second_codec(const struct ch_target *t,
+                                           const struct ch_providers *ps) {
     CH_BUF_AUTO chat = {0};
-    const struct ch_provider *there = ch_provider_of_url(CH_SV("openai"), t->base_url);
-    if (t->ep.codec != &ch_codec_openai || !there || strcmp(there->name, "openai") != 0 ||
-        !(t->facts.flags & CH_M_RESPONSES))
-        return false;
+    const struct ch_provider *there =
+        ch_provider_of_url(ch_sv_str(t->ep.codec->name), t->base_url);
+    if (!there || strcmp(there->name, t->ep.codec->name) != 0)
+        return NULL;
+    if (t->ep.codec == &ch_codec_gemini && t->facts.flags & CH_M_INTERACTIONS)
+        return &ch_codec_interactions;
+    if (t->ep.codec != &ch_codec_openai || !(t->facts.flags & CH_M_RESPONSES))
+        return NULL;
     ch_buf_addf(&chat, "%s/chat/completions", t->base_url);
-    return !ch_cassette_has(ps->cassette, ch_buf_str(&chat));
+    return ch_cassette_has(ps->cassette, ch_buf_str(&chat)) ? NULL : &ch_codec_responses;
 }
 
 static int connect_target(struct ch_target *t, struct ch_providers *ps,
@@ -214,8 +220,8 @@ static int connect_target(struct ch_target *t, struct ch_providers *ps,
     if (!url)
         return ch_fail(err, CHELA_ECONFIG, "provider %s needs a base URL", t->provider);
     t->base_url = without_trailing_slash(url);
-    if (!(conf && conf->api) && wants_responses(t, ps))
-        t->ep.codec = &ch_codec_responses;
+    const struct ch_codec *second = conf && conf->api ? NULL : second_codec(t, ps);
+    t->ep.codec = second ? second : t->ep.codec;
     t->transport = ps->transport;
     int rc = find_key(t, ps, opts, conf, known, err);
     if (rc == 0 && ch_target_aws_is_used(t))

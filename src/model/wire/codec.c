@@ -9,6 +9,7 @@
     X(openai, "openai")       \
     X(responses, "openai-responses") \
     X(gemini, "gemini") \
+    X(interactions, "interactions") \
     X(bedrock, "bedrock")
 
 static const struct ch_codec *const codecs[] = {

@@ -329,11 +329,12 @@ static void read_extras(struct reading *r) {
 
 static int read_endpoint(struct reading *r, const struct ch_codec *codec) {
     const char *api = codec->inner ? codec->inner->name : codec->name;
-    const char *name = text_or(r, "provider", api);
+    const struct ch_provider *vendor = ch_provider_of_api(api);
+    const char *name = text_or(r, "provider", vendor ? vendor->name : api);
     const struct ch_provider *p = ch_provider_find(ch_sv_str(name));
     bool other = !p || strcmp(p->api, "scripted") == 0; /* one of a configuration, or ours */
     if (other && ch_json_get(r->v, "base_url"))
-        p = ch_provider_find(ch_sv_str(api));
+        p = vendor;
     if (p && strcmp(p->api, api) != 0) /* a service may have two protocols, as OpenAI's */
         p = ch_provider_of_url(ch_sv_str(api), text_or(r, "base_url", p->base_url));
     if (!p && ch_json_get(r->v, "base_url")) /* such a service at a URL of the user's */

@@ -533,6 +533,8 @@ void check_request(const struct request *rq, struct problems *out) {
         anthropic(&c, rq);
     else if (rq->api == API_RESPONSES)
         check_responses(&c, rq);
+    else if (rq->api == API_INTERACTIONS)
+        check_interactions(&c, rq);
     else
         openai(&c, rq);
 }

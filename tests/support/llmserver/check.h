@@ -33,6 +33,7 @@ void call_answered(struct checker *c, const char *where, const char *id);
 void none_open(struct checker *c, const char *where);
 
 void check_responses(struct checker *c, const struct request *rq); /* check_responses.c */
+void check_interactions(struct checker *c, const struct request *rq); /* check_interactions.c */
 void check_gemini(struct checker *c, const struct request *rq); /* check_gemini.c */
 
 #endif

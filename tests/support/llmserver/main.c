@@ -229,6 +229,8 @@ static void route(struct request *rq) {
         rq->api = API_OPENAI;
     else if (ends_with(path, "/responses"))
         rq->api = API_RESPONSES;
+    else if (ends_with(path, "/interactions"))
+        rq->api = API_INTERACTIONS;
     else if (ends_with(path, ":generateContent") || ends_with(path, ":streamGenerateContent"))
         route_gemini(rq, path);
     else if (ends_with(path, "/converse") || ends_with(path, "/converse-stream"))

@@ -3,7 +3,7 @@
  * A reply is {"blocks": [...], "stop": ..., "usage": {...}}; a block is an object with one
  * of the keys of the table `blocks`. Blocks that all protocols support become equivalent; a
  * block that a protocol lacks (a paused turn, a call of the vendor's own tools) is left out.
- * Responses is in responses.c, Gemini in gemini.c. */
+ * Responses is in responses.c, Interactions in interactions.c, Gemini in gemini.c. */
 #include "render.h"
 
 #include <ctype.h>
@@ -72,6 +72,10 @@ static bool anthropic(const struct render *r) {
 
 static bool responses(const struct render *r) {
     return r->rq->api == API_RESPONSES;
+}
+
+static bool interactions(const struct render *r) {
+    return r->rq->api == API_INTERACTIONS;
 }
 
 static bool gemini(const struct render *r) {
@@ -152,6 +156,8 @@ int render_error(struct text *body, const struct request *rq, const struct json 
         return bedrock_error(body, error);
     if (rq->api == API_GEMINI)
         return gemini_error(body, error, status, message);
+    if (rq->api == API_INTERACTIONS)
+        return interactions_error(body, status, message);
     if (rq->api != API_ANTHROPIC) {
         text_addf(body, "{\"error\":{\"message\":");
         text_quote(body, message);
@@ -544,7 +550,8 @@ static void each_block(struct render *r) {
             return;
         for (size_t i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++) {
             const struct json *v = json_get(b, blocks[i].key);
-            if (v && !(responses(r) && responses_block(r, blocks[i].key, v)))
+            if (v && !(responses(r) && responses_block(r, blocks[i].key, v)) &&
+                !(interactions(r) && interactions_block(r, blocks[i].key, v)))
                 (r->out ? blocks[i].stream : blocks[i].whole)(r, v);
         }
     }
@@ -569,6 +576,8 @@ void render_stream(struct out *o, const struct request *rq, const struct json *r
     }
     if (responses(&r))
         responses_begin(&r);
+    else if (interactions(&r))
+        interactions_begin(&r);
     else if (anthropic(&r))
         a_begin(&r);
     else if (!gemini(&r))
@@ -577,6 +586,8 @@ void render_stream(struct out *o, const struct request *rq, const struct json *r
     bool ends = !r.stopped && !o->dead && !json_true(reply, "no_end");
     if (ends && responses(&r))
         responses_finish(&r);
+    else if (ends && interactions(&r))
+        interactions_finish(&r);
     else if (ends && gemini(&r))
         gemini_finish(&r);
     else if (ends && anthropic(&r))
@@ -638,9 +649,9 @@ void render_whole(struct text *body, const struct request *rq, const struct json
         bedrock_whole(body, rq, reply);
         return;
     }
-    if (responses(&r)) {
+    if (responses(&r) || interactions(&r)) {
         each_block(&r);
-        responses_finish(&r);
+        (responses(&r) ? responses_finish : interactions_finish)(&r);
         text_free(&r.items);
         return;
     }

@@ -15,8 +15,9 @@ struct render {
     bool malformed; /* the model wrote a malformed call */
 
     unsigned sequence; /* Responses: number of the next event, */
-    struct text items; /* all items so far, comma separated, */
+    struct text items; /* all items (steps) so far, comma separated, */
     bool refused;      /* and whether one is a refusal */
+    bool signed_thought; /* Interactions: the reply has one */
 };
 
 /* Appends the bytes of all pieces; a piece, or all of them, as a JSON string. */
@@ -31,6 +32,12 @@ void add_call_id(struct text *t, const struct render *r, const struct json *call
 bool responses_block(struct render *r, const char *kind, const struct json *v);
 void responses_begin(struct render *r);
 void responses_finish(struct render *r);
+
+/* interactions.c, likewise */
+bool interactions_block(struct render *r, const char *kind, const struct json *v);
+void interactions_begin(struct render *r);
+void interactions_finish(struct render *r);
+int interactions_error(struct text *body, int status, const char *message);
 
 /* gemini.c */
 void gemini_pieces(struct render *r, const struct json *pieces, bool thought);

@@ -7,7 +7,8 @@
 
 #include "json.h"
 
-enum api { API_NONE, API_ANTHROPIC, API_OPENAI, API_RESPONSES, API_GEMINI, API_BEDROCK };
+enum api { API_NONE, API_ANTHROPIC, API_OPENAI, API_RESPONSES, API_GEMINI, API_INTERACTIONS,
+           API_BEDROCK };
 
 struct header {
     char *name, *value; /* name in lower case */

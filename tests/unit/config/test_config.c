@@ -444,7 +444,8 @@ static const struct {
     {"providers: {a b: {}}", "1:13: providers.a b: expected 1 to 64 letters, digits, _ or -"},
     {"providers: {p: 1}", "1:16: providers.p: expected a mapping, not number"},
     {"providers: {p: {api: grpc}}",
-     "1:22: providers.p.api: expected anthropic, openai, openai-responses, gemini, bedrock, "
+     "1:22: providers.p.api: expected anthropic, openai, openai-responses, gemini, "
+     "interactions, bedrock, "
      "prompted or scripted, not \"grpc\""},
     {"providers: {p: {baseUrl: 'ftp://x'}}",
      "1:26: providers.p.baseUrl: expected a URL that starts with http:// or https://"},
@@ -481,7 +482,7 @@ static const struct {
      "1:35: providers.anthropic.cacheTtl: expected 5m or 1h, not \"30m\""},
     {"providers: {anthropic: {background: true}}",
      "1:37: providers.anthropic.background: this service makes no replies in the background (api: "
-     "openai-responses does)"},
+     "openai-responses and interactions do)"},
     {"providers: {openai-responses: {background: true, store: false}}",
      "1:57: providers.openai-responses.store: a reply that is made in the background is stored "
      "until it is fetched"},

@@ -127,7 +127,8 @@ static const struct ch_endpoint endpoints[] = {
     {.codec = &ch_codec_bedrock, .provider = "bedrock", .base_url = "http://x"},
     {.codec = &ch_codec_bedrock, .provider = "bedrock", .base_url = "http://x", .quirks = CH_Q_ID9},
     {.codec = &ch_codec_gemini, .provider = "gemini", .base_url = "http://x"},
-#define IN_TURN 10
+    {.codec = &ch_codec_interactions, .provider = "gemini-interactions", .base_url = "http://x"},
+#define IN_TURN 11
     {.codec = &ch_codec_openai, .provider = "a", .base_url = "http://x", .quirks = CH_Q_ALTERNATE},
     {.codec = &ch_codec_openai,
      .provider = "b",

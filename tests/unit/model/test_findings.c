@@ -49,6 +49,14 @@ static void test_positions(void **state) {
                "\"segment\":{\"startIndex\":6,\"endIndex\":8},"
                "\"groundingChunkIndices\":[0,7,-1]}]}")};
     check("gemini", grounded, 3, "[{\"url\":\"u\",\"start\":4,\"end\":6}]", 0);
+    const struct ch_block steps[] = {
+        OPAQUE("google_search_call", "{\"id\":\"s\",\"arguments\":{\"queries\":[\"q\"]}}"),
+        OPAQUE("google_search_result", "{\"call_id\":\"s\",\"result\":[]}"),
+        TEXT("a ", ""),
+        TEXT("Gr\xc3\xbc\xc3\x9f" "e", "{\"annotations\":[{\"url\":\"u\",\"start_index\":4,"
+                                       "\"end_index\":6},{\"url\":\"v\",\"end_index\":99}]}")};
+    check("interactions", steps, 4,
+          "[{\"url\":\"u\",\"start\":5,\"end\":6},{\"url\":\"v\"}]", 1);
 }
 
 static void test_foreign(void **state) {
@@ -58,6 +66,7 @@ static void test_foreign(void **state) {
     check("anthropic", odd, CH_LEN(odd), "", 0);
     check("openai", odd, CH_LEN(odd), "", 0);
     check("gemini", odd, CH_LEN(odd), "", 0);
+    check("interactions", odd, CH_LEN(odd), "", 1);
     check("bedrock", odd, CH_LEN(odd), "", 0);
     check("openai-responses", odd, CH_LEN(odd), "", 1);
     check("unknown", odd, CH_LEN(odd), "", 0);

@@ -174,6 +174,12 @@ static const struct {
      "\"https://aiplatform.googleapis.com/v1/projects/p/locations/global/publishers/google\"",
      "\"contents\"", "store"},
 
+    {"interactions", "\"model\":\"gemini-3.8-flash\",\"reasoning\":\"minimal\"",
+     "\"thinking_level\":\"low\",\"thinking_summaries\":\"auto\"", "minimal"},
+    {"interactions", "\"model\":\"gemini-2.5-flash\",\"reasoning\":\"off\"",
+     "\"thinking_level\":\"minimal\"", "summaries"},
+    {"interactions", "\"model\":\"gemini-3.8-flash\"", "\"store\":false", "thinking"},
+
     /* facts of a request go before those of the table */
     {"anthropic", "\"model\":\"claude-opus-5-5\",\"reasoning\":\"max\",\"facts\":{\"efforts\":"
                   "[\"low\",\"high\"],\"tool_choice\":[\"auto\",\"any\",\"tool\"]}," TOOL

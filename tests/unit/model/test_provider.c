@@ -18,7 +18,7 @@ static void test_lookup(void **state) {
         "cerebras",  "openrouter", "together", "fireworks", "azure",    "zai",
         "moonshot",  "ollama",     "llamacpp", "vllm",      "lmstudio", "scripted",
         "openai-responses",        "azure-responses",
-        "gemini",    "vertex",
+        "gemini",    "vertex",     "gemini-interactions",
     };
     for (size_t i = 0; i < CH_LEN(names); i++) {
         const struct ch_provider *p = ch_provider_find(ch_sv_str(names[i]));

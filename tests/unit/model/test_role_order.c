@@ -61,9 +61,10 @@ static void roles_of(const struct ch_json *v, struct ch_buf *out) {
                                                                         : "tool_result";
         if (ch_sv_is(role, "system") || ch_sv_is(role, "developer"))
             continue;
-        bool tool = ch_sv_is(role, "tool") || ch_sv_is(type, "function_call_output");
+        bool tool = ch_sv_is(role, "tool") || ch_sv_is(type, "function_call_output") ||
+                    ch_sv_is(type, "function_result");
         bool said = ch_sv_is(role, "assistant") || ch_sv_is(role, "model") ||
-                    ch_sv_is(type, "function_call");
+                    ch_sv_is(type, "function_call") || ch_sv_is(type, "thought");
         ch_buf_addc(out, tool ? 't' : said ? 'a' : kind_of(parts, result));
     }
 }

@@ -102,15 +102,46 @@ static void test_endpoint_of_the_model(void **state) {
         {"openai/gpt-4.1", NULL, "openai-responses", "openai-responses"},
         {"openai/gpt-6-sol", "http://10.0.0.5:8000/v1", "openai-responses", "openai-responses"},
         {"openrouter/openai/gpt-6-sol", NULL, NULL, "openai"},
+        {"gemini/gemini-3.8-flash", NULL, NULL, "gemini"},
+        {"gemini-interactions/gemini-3.8-flash", NULL, NULL, "interactions"},
     };
     for (size_t i = 0; i < CH_LEN(cases); i++) {
-        struct ch_providers ps = providers("OPENAI_API_KEY=k OPENROUTER_API_KEY=k");
+        struct ch_providers ps =
+            providers("OPENAI_API_KEY=k OPENROUTER_API_KEY=k GEMINI_API_KEY=k");
         if (cases[i].url || cases[i].api)
             configure(&ps, (struct chela_provider_opts){
                                .name = "openai", .base_url = cases[i].url, .api = cases[i].api});
         struct ch_target *t = target(&ps, cases[i].spec, NULL);
         if (strcmp(t->ep.codec->name, cases[i].want) != 0)
             fail_msg("%s: %s", cases[i].spec, t->ep.codec->name);
+        ch_target_free(t);
+        ch_providers_release(&ps);
+    }
+}
+
+/* Google's own service has a second protocol, which facts choose; another server's api counts. */
+static void test_interactions_by_the_facts(void **state) {
+    (void)state;
+    static const struct {
+        const char *url, *api, *apis, *want;
+    } cases[] = {
+        {NULL, NULL, "[\"interactions\"]", "interactions"},
+        {NULL, NULL, "[\"gemini\",\"interactions\"]", "gemini"},
+        {NULL, "gemini", "[\"interactions\"]", "gemini"},
+        {NULL, "interactions", "[\"gemini\"]", "interactions"},
+        {"http://10.0.0.5", NULL, "[\"interactions\"]", "gemini"},
+    };
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        CH_BUF_AUTO row = {0};
+        struct ch_providers ps = providers("GEMINI_API_KEY=k");
+        ch_buf_addf(&row, "{\"apis\":%s}", cases[i].apis);
+        assert_int_equal(
+            ch_facts_book_add(&ps, "gemini", "gemini-3.8-flash", ch_buf_str(&row), NULL), 0);
+        configure(&ps, (struct chela_provider_opts){
+                           .name = "gemini", .base_url = cases[i].url, .api = cases[i].api});
+        struct ch_target *t = target(&ps, "gemini/gemini-3.8-flash", NULL);
+        if (strcmp(t->ep.codec->name, cases[i].want) != 0)
+            fail_msg("row %zu: %s", i, t->ep.codec->name);
         ch_target_free(t);
         ch_providers_release(&ps);
     }
@@ -388,7 +419,8 @@ static void test_facts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_precedence),         cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_precedence),         cmocka_unit_test(test_interactions_by_the_facts),
+        cmocka_unit_test(test_keys),
         cmocka_unit_test(test_endpoint_of_the_model),
         cmocka_unit_test(test_blanks_around_keys),
         cmocka_unit_test(test_queries),

@@ -54,6 +54,11 @@ enum { REPLIES = 4 };
 #define RESPONSE_CALL(item, id, name, args)                                                      \
     "{\"id\":\"" item "\",\"type\":\"function_call\",\"status\":\"completed\",\"call_id\":\"" id \
     "\",\"name\":\"" name "\",\"arguments\":\"" args "\"}"
+#define STEPS(steps)                                                                           \
+    "{\"id\":\"v1_a\",\"status\":\"completed\",\"model\":\"gemini-3-pro\",\"steps\":[" steps "]}"
+#define STEP_CALL(id, name, args)                                               \
+    "{\"type\":\"function_call\",\"id\":\"" id "\",\"name\":\"" name "\",\"arguments\":" args \
+    "}"
 #define GEMINI(parts)                                                                       \
     "{\"candidates\":[{\"index\":0,\"content\":{\"role\":\"model\",\"parts\":[" parts "]}," \
     "\"finishReason\":\"STOP\"}],\"modelVersion\":\"gemini-3-pro\"}"
@@ -136,6 +141,17 @@ static const struct vendor {
                                                                       "{\"e\":\"1/0\"}", "")),
       GEMINI(GEMINI_CALL("photo", "{}", "")), GEMINI(GEMINI_CALL("write", "{\"path\":\"b\"}", "")),
       GEMINI("{\"text\":\"Done.\"}")}},
+    {"interactions",
+     "gemini-interactions",
+     "gemini-3-pro",
+     SECRET "STEPS",
+     {STEPS("{\"type\":\"thought\",\"signature\":\"" SECRET "STEPS\",\"summary\":[{\"type\":"
+            "\"text\",\"text\":\"hm\"}]},{\"type\":\"model_output\",\"content\":[{\"type\":"
+            "\"text\",\"text\":\"Three at once.\"}]}," STEP_CALL(
+                "c1", "read", "{\"path\":\"a\"}") "," STEP_CALL("c2", "ls", "{}") ","
+                STEP_CALL("c3", "calculate", "{\"e\":\"1/0\"}")),
+      STEPS(STEP_CALL("c1", "photo", "{}")), STEPS(STEP_CALL("c1", "write", "{\"path\":\"b\"}")),
+      STEPS("{\"type\":\"model_output\",\"content\":[{\"type\":\"text\",\"text\":\"Done.\"}]}")}},
     {"bedrock",
      "bedrock",
      "anthropic.claude-sonnet-4-20250514-v1:0",
@@ -318,6 +334,18 @@ static void walk_gemini(const struct ch_json *v, struct seen *s) {
     }
 }
 
+static void walk_interactions(const struct ch_json *v, struct seen *s) {
+    for (CH_JSON_EACH(e, ch_json_get(v, "input"))) {
+        struct ch_sv type = ch_json_get_str(e, "type");
+        if (ch_sv_is(type, "function_call"))
+            see_call(s, ch_json_get_str(e, "id"));
+        else if (ch_sv_is(type, "function_result"))
+            see_result(s, ch_json_get_str(e, "call_id"));
+        else if (s->open)
+            s->why = "calls are not answered at once";
+    }
+}
+
 static void walk_bedrock(const struct ch_json *v, struct seen *s) {
     s->alternate = true;
     for (CH_JSON_EACH(m, ch_json_get(v, "messages"))) {
@@ -342,6 +370,7 @@ static const struct {
     {"openai", walk_chat, false},
     {"openai-responses", walk_responses, false},
     {"gemini", walk_gemini, true},
+    {"interactions", walk_interactions, false},
     {"bedrock", walk_bedrock, false},
 };
 
