@@ -33,6 +33,10 @@ unsigned ch_utf8_next(struct ch_sv s, uint32_t *cp) {
 }
 
 static const char *ascii_run(const char *at, const char *end) {
+    while (end - at >= 32 && !((ch_word_load(at) | ch_word_load(at + 8) | ch_word_load(at + 16) |
+                                ch_word_load(at + 24)) &
+                               CH_WORD_HIGH))
+        at += 32;
     while (end - at >= 8) {
         uint64_t high = ch_word_load(at) & CH_WORD_HIGH;
         if (high)

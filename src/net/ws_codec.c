@@ -320,9 +320,13 @@ static size_t take_message(struct ch_ws_reader *r, struct ch_sv bytes, struct ch
 static size_t take_head(struct ch_ws_reader *r, struct ch_sv bytes, struct chela_error *err,
                         int *rc) {
     size_t n = 0;
-    while (n < bytes.n && (r->nhead < 2 || r->nhead < head_size(r)))
+    unsigned want = r->nhead < 2 ? 2 : head_size(r);
+    while (r->nhead < want && n < bytes.n) {
         r->head[r->nhead++] = (unsigned char)bytes.p[n++];
-    if (r->nhead >= 2 && r->nhead == head_size(r))
+        if (r->nhead == 2)
+            want = head_size(r);
+    }
+    if (r->nhead == want)
         *rc = begin_payload(r, err);
     return n;
 }

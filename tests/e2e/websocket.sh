@@ -21,7 +21,7 @@ ask() { # KIND [FLAG...]: a round with a call of `ls`, then the answer
     shift
     cat >"$space/chela.yaml" <<YAML
 sandbox: { mode: off }
-providers: { jobs: { api: openai-responses, baseUrl: "$url/$kind/v1", apiKeyEnv: ${names:-OPENAI_API_KEY}, transport: websocket, headers: { X-Extra: e } } }
+providers: { jobs: { api: openai-responses, baseUrl: "$url/$kind/v1", apiKeyEnv: ${names:-OPENAI_API_KEY}, transport: websocket, headers: { X-Extra: e }, models: [{ id: m, contextWindow: ${window:-100000} }] } }
 agents: { defaults: { model: jobs/m } }
 YAML
     chela run --output jsonl "$@" "Say hello."
@@ -60,6 +60,17 @@ for kind in forgets fails stateless; do
     same "$kind: each call runs once" 4 "$(jq -c 'select(.type == "tool_start")' "$out" | wc -l)"
     same "$kind: the run tells of no error" 0 "$(jq -c 'select(.type == "retry" or .type == "warning")' "$out" | wc -l)"
 done
+
+# Results that no longer fit are pruned in the middle of the run.
+mkdir "$space/many"
+touch "$space"/many/a-file-with-a-long-name-{1..300}
+window=24000 ask edited
+same "an edited history: the answer" "0 Hello world. 1 0" "$status $(answer) $(lines edited upgrade) $(lines edited http)"
+check "it is a new epoch" test "$(jq -c 'select(.type == "epoch")' "$out" | wc -l)" -ge 1
+same "whose first request is whole, and the others continue" "$((1 + $(jq -c 'select(.type == "epoch")' "$out" | wc -l)))" \
+    "$(sent edited '.body | has("previous_response_id")' | tr ' ' '\n' | grep -c false)"
+same "all of them amount to the whole history" "1 3 5 7 9 11 13 15" "$(sent edited '.context | length')"
+same "and continue what the service holds" "true true true true true true true true" "$(sent edited .held)"
 
 ask plain
 same "a refused upgrade: the answer comes over HTTP" "0 Hello world. 0 2" "$status $(answer) $(lines plain socket) $(lines plain http)"

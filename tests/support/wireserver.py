@@ -3,7 +3,8 @@
 
     wireserver.py LOG     prints "port N"; LOG gets a JSON line for each connection and request
 
-The first segment of the path decides: good answers over both; long does after four rounds of calls;
+The first segment of the path decides: good answers over both; long does after four rounds of calls,
+edited after seven;
 plain refuses the upgrade; dies ends each WebSocket before an event; cut ends the first one in the
 middle of a reply, always_cut each one; worn refuses the first request of each connection because of
 its age; busy fails the first request with 429; binary, flood, huge, text and bits break the protocol
@@ -47,15 +48,16 @@ def answer(kind, body, context):
     done = [i for i in context if i.get("type") == "function_call_output"]
     count("replies")
     n = counts["replies"]
-    if len(done) >= (4 if kind in ("long", "forgets", "fails", "stateless") else 1) or not body.get("tools"):
+    if len(done) >= {"long": 4, "forgets": 4, "fails": 4, "stateless": 4, "edited": 7}.get(kind, 1) or not body.get("tools"):
         words = "Hello world."
         item = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
                 "content": [{"type": "output_text", "text": words, "annotations": []}]}
         piece = {"type": "response.output_text.delta", "item_id": "msg_1", "output_index": 0, "content_index": 0}
         deltas = [{**piece, "delta": "Hello "}, {**piece, "delta": "world."}]
     else:
-        item = {"type": "function_call", "id": f"fc_{n}", "call_id": f"call_{n}", "name": "ls", "arguments": "{ }", "status": "completed"}
-        deltas = [{"type": "response.function_call_arguments.delta", "item_id": f"fc_{n}", "output_index": 0, "delta": "{ }"}]
+        arguments = '{ "path": "many" }' if kind == "edited" else "{ }"
+        item = {"type": "function_call", "id": f"fc_{n}", "call_id": f"call_{n}", "name": "ls", "arguments": arguments, "status": "completed"}
+        deltas = [{"type": "response.function_call_arguments.delta", "item_id": f"fc_{n}", "output_index": 0, "delta": arguments}]
     empty = {**item, "status": "in_progress", **({"content": []} if "content" in item else {"arguments": ""})}
     whole = {"id": f"resp_{n}", "object": "response", "status": "completed", "model": "m", "output": [item], "usage": USAGE, "error": None}
     return [{"type": "response.created", "response": {**whole, "status": "in_progress", "output": [], "usage": None}},

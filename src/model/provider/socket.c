@@ -211,17 +211,23 @@ static void expect_event(struct ch_http_call *c) {
     ch_timer_start(c->socket->loop, &c->timer, ms, socket_on_late);
 }
 
+static void blank_out(char *p, const char *end, char c) {
+    while ((p = memchr(p, c, (size_t)(end - p))))
+        *p = ' ';
+}
+
 /* Adds an event in the form of a stream. A line feed in JSON is white space. */
 static void add_event(struct ch_buf *out, struct ch_sv event) {
-    CH_BUF_LIT(out, "data: ");
-    size_t at = out->n;
-    ch_buf_add_sv(out, event);
-    char *end = out->p + out->n;
-    for (char *p = out->p + at; (p = memchr(p, '\n', (size_t)(end - p)));)
-        *p = ' ';
-    for (char *p = out->p + at; (p = memchr(p, '\r', (size_t)(end - p)));)
-        *p = ' ';
-    CH_BUF_LIT(out, "\n\n");
+    static const struct ch_sv field = CH_SV("data: "), end = CH_SV("\n\n");
+    char *at = ch_buf_reserve(out, field.n + event.n + end.n);
+    if (!at)
+        return;
+    memcpy(at, field.p, field.n);
+    memcpy(at + field.n, event.p, event.n);
+    blank_out(at + field.n, at + field.n + event.n, '\n');
+    blank_out(at + field.n, at + field.n + event.n, '\r');
+    memcpy(at + field.n + event.n, end.p, end.n);
+    ch_buf_commit(out, field.n + event.n + end.n);
 }
 
 /* Hands the events on. False: the call is gone, and perhaps the socket. */
@@ -362,7 +368,8 @@ static int send_create(struct ch_ws *ws, const struct ch_sv body[3], struct ch_s
     static const struct ch_sv stream = CH_SV("],\"stream\":true");
     CH_BUF_AUTO begin = {0};
     struct ch_sv tail = body[2], items_end = {0};
-    const char *at = memmem(tail.p, tail.n, stream.p, stream.n);
+    const char *at = ch_sv_starts(tail, stream.p) ? tail.p /* as most tails */
+                                                  : memmem(tail.p, tail.n, stream.p, stream.n);
     CH_BUF_LIT(&begin, "{\"type\":\"response.create\",");
     if (previous.n) {
         CH_BUF_LIT(&begin, "\"previous_response_id\":");
