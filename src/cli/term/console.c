@@ -79,7 +79,7 @@ static void term_console_put_text(struct ch_console *c, const struct ch_term *t,
 static void end_progress(struct ch_console *c) {
     if (!c->progressing)
         return;
-    c->progressing = false;
+    c->progressing = NULL;
     c->progress = (struct ch_escape){0};
     term_console_put_text(c, &c->err, "\n", 1);
 }
@@ -168,12 +168,13 @@ void ch_console_progress(struct ch_console *c, const char *label, const char *p,
     struct ch_draft d;
     ch_draft_init(&d);
     pthread_mutex_lock(&c->lock);
-    if (!c->progressing)
+    bool begins = !c->progressing || strcmp(c->progressing, label) != 0;
+    if (begins)
         break_line(c);
     fputs(c->err.color ? DIM : "", d.f);
-    if (!c->progressing)
+    if (begins)
         fprintf(d.f, "[%s] ", label);
-    c->progressing = true;
+    c->progressing = label;
     ch_escape_feed(&c->progress, d.f, p, n);
     fputs(c->err.color ? PLAIN : "", d.f);
     ch_draft_finish(&d);

@@ -31,7 +31,7 @@ struct ch_console {
     /* line feeds of the answer held back, because it ends with exactly one */
     size_t newlines;
     bool answered;                     /* the answer has begun and not ended */
-    bool progressing;                  /* progress text has begun */
+    const char *progressing;           /* label of the progress text that has begun; NULL: none */
     int open_fd;                       /* fd that left the terminal line unfinished; 0: none */
     bool status;                       /* a status line is on the screen */
     /* Replaces writing, for a screen with its own output (screen.h). Called under the lock,
@@ -59,7 +59,7 @@ void ch_console_print(struct ch_console *c, const char *p, size_t n);
 unsigned ch_console_columns(const struct ch_console *c);
 
 /* A piece of progress text on stderr, dim; any other output ends it. The label precedes the
- * first piece. Nothing when quiet. */
+ * first piece; it is a constant, and another one begins a line. Nothing when quiet. */
 void ch_console_progress(struct ch_console *c, const char *label, const char *p, size_t n);
 
 /* One line on stderr. note: dim, not when quiet; verbose: only with -v; error: "chela: ",

@@ -22,6 +22,7 @@ struct openai_chat {
     bool with_usage;
     bool has_text;       /* text of this turn was sent */
     bool gap;            /* text of an earlier turn was sent: insert a blank line */
+    bool reasoned;       /* likewise reasoning */
     bool legacy;         /* the client's tools are `functions`: the form before tools */
     struct ch_buf calls; /* calls of the client's tools: JSON objects, comma separated */
     unsigned ncalls;
@@ -102,11 +103,12 @@ static void openai_chat_send_text(struct openai_chat *c, struct chela_str text) 
 
 static void openai_chat_add_reasoning(struct openai_chat *c, struct ch_sv text) {
     CH_BUF_AUTO delta = {0};
+    bool apart = c->reasoned && !c->reasoning.n;
     ch_buf_add_sv(&c->reasoning, text);
     if (!c->r.stream)
         return;
     openai_chat_begin_stream(c);
-    ch_buf_add_str(&delta, "{\"reasoning_content\":\"");
+    ch_buf_addf(&delta, "{\"reasoning_content\":\"%s", apart ? "\\n\\n" : "");
     ch_json_escape(&delta, text);
     ch_buf_add_str(&delta, "\"}");
     openai_chat_send_chunk(c, ch_buf_sv(&delta), NULL);
@@ -316,6 +318,7 @@ static void openai_chat_on_event(struct ch_completion *r, const struct chela_eve
     case CHELA_EV_TURN_START:
         c->gap |= c->has_text;
         c->has_text = false;
+        c->reasoned |= c->reasoning.n > 0;
         openai_chat_forget_reasoning(c);
         break;
     case CHELA_EV_REASONING_DELTA:

@@ -129,6 +129,8 @@ static const struct {
     /* text before tool calls is not the answer */
     {PIPE, "Tlook T_here C N Tdone Edone", "done\n", "[text] look here\n" TOOL},
     {TTY, "Tlook T_here C N Tdone Edone", "look here\n" TOOL "done\n", ""},
+    {PIPE, "Rhm Tlook C N Rso Tdone Edone", "done\n",
+     "[reasoning] hm\n[text] look\n" TOOL "[reasoning] so\n"},
     {QUIET_PIPE, "Tlook C N Tdone Edone", "done\n", ""},
     {QUIET_TTY, "Tlook C N Tdone Edone", "done\n", ""},
     /* an answer that was not streamed, or is not the last text */
