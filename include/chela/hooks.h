@@ -33,6 +33,7 @@ struct chela_turn_patch {
     const char *tool_choice;
     const double *temperature;
     int64_t max_output_tokens;
+    enum chela_reasoning reasoning;
 };
 
 /* What happens to an invalid call. */

@@ -284,7 +284,8 @@ static void force_output(chela_run *run, struct ch_model_request *req) {
 }
 
 static bool is_patched(const struct chela_turn_patch *p) {
-    return p->system || p->tools || p->tool_choice || p->temperature || p->max_output_tokens;
+    return p->system || p->tools || p->tool_choice || p->temperature || p->max_output_tokens ||
+           p->reasoning;
 }
 
 /* Returns the revision of head and tail; the encoder encodes both again when it changes. */
@@ -387,7 +388,7 @@ static int think_describe(chela_run *run, const struct chela_turn_patch *patch,
         .nstop = a->nstop,
         .passed = ch_agent_passed(a, run->target->ep.codec->name),
         .cache = ch_target_cache(run->target, a->cache),
-        .effort = ch_reasoning_effort(a->reasoning),
+        .effort = ch_reasoning_effort(patch->reasoning ? patch->reasoning : a->reasoning),
         .revision = revision(run, patch),
     };
     req->cache_key = ch_sending_cache_key(run, recorder(run)->record, parts);

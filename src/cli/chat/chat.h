@@ -78,6 +78,7 @@ struct ch_chat {
     chela_run *run;   /* owned; NULL: no run in progress */
     char *model;      /* owned: chosen by /model; NULL: the agent's */
     enum chela_approve approve; /* chosen by /approve */
+    enum chela_reasoning reasoning; /* chosen by /reasoning; DEFAULT: as configured */
     const char *approve_name;   /* static: the agent's, until /approve chooses another */
     char *asked_model;   /* owned: model of the last request, at first of the agent; NULL: none */
 

@@ -182,6 +182,15 @@ static void model(struct ch_chat *c, const char *args) {
         chat_slash_complain(c, &err);
 }
 
+static void chat_slash_reasoning(struct ch_chat *c, const char *args) {
+    if (*args && chela_reasoning_read(args, &c->reasoning, NULL) < 0)
+        ch_console_error(c->console, "/reasoning takes off, minimal, low, medium, high, xhigh, max "
+                                     "or default, not '%s'", args);
+    else
+        ch_console_note(c->console, "reasoning: %s",
+                        c->reasoning ? chela_reasoning_name(c->reasoning) : "as configured");
+}
+
 /* --- results --------------------------------------------------------------------------- */
 
 static void result_chosen(struct ch_chat *c, const char *number) {
@@ -342,6 +351,8 @@ static void quit(struct ch_chat *c, const char *args) {
 static const struct command commands[] = {
     {"help", "", "list the commands", ALWAYS, chat_slash_help},
     {"model", "[PROVIDER/MODEL]", "switch to another model", ALWAYS, model},
+    {"reasoning", "[off|low|...|max]", "show or change the amount of reasoning", ALWAYS,
+     chat_slash_reasoning},
     {"show", "[WORDS]", "show the result of a call in full", ALWAYS, chat_slash_show},
     {"tools", "", "list the tools of the agent", AGENT, tools},
     {"skills", "", "list the skills of the workspace", AGENT, skills},
@@ -371,7 +382,7 @@ static void chat_slash_help(struct ch_chat *c, const char *args) {
 
     ch_draft_init(&d);
     for (size_t i = 0; i < COMMANDS; i++)
-        fprintf(d.f, "  /%-8s%-24s%s\n", commands[i].name, commands[i].args, commands[i].help);
+        fprintf(d.f, "  /%-10s%-24s%s\n", commands[i].name, commands[i].args, commands[i].help);
     fputs("\n  Enter sends; Alt-Enter, or a backslash at the end, breaks the line.\n"
           "  A message that you send while the agent works steers the run. Ctrl-C or Esc\n"
           "  cancels the run.\n"

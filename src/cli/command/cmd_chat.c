@@ -162,6 +162,7 @@ static enum chela_flow before_model(chela_run *run, struct chela_turn_patch *pat
     const struct ch_chat *c = user;
     (void)run;
     patch->model = c->model;
+    patch->reasoning = c->reasoning;
     return CHELA_GO;
 }
 
