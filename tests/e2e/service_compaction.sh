@@ -4,11 +4,12 @@
 cd "$(dirname "$0")/../.." || exit 2
 . tests/support/tap.sh
 . tests/support/e2e.sh
-needs "compaction by the service" python3 curl
+. tests/support/terminal.sh
+needs "compaction by the service" python3 curl tmux
 
 python3 tests/support/compactserver.py "$tmp/seen" >"$tmp/port" &
 server_pid=$!
-trap 'kill $server_pid 2>/dev/null; wait $server_pid 2>/dev/null; rm -rf "$tmp"' EXIT
+trap 'close_terminal; kill $server_pid 2>/dev/null; wait $server_pid 2>/dev/null; rm -rf "$tmp"' EXIT
 for _ in {1..200}; do [ -s "$tmp/port" ] && break; sleep 0.05; done
 base=http://127.0.0.1:$(cat "$tmp/port")
 claude=anthropic/claude-opus-5-5 gpt=openai/gpt-6.1-sol
@@ -66,7 +67,7 @@ for model in $claude $gpt; do
     other=$claude
     [ $model = $claude ] && other=$gpt
 
-    # 30 rounds: the service condenses four times, and each request holds the last compaction only.
+    # The service condenses several times, and each request holds the last compaction only.
     begin "a long session, $model" $model
     fills a b c
     condensed
@@ -135,6 +136,28 @@ call ls {}" >/dev/null 2>&1) &
     session=
     tells "a b c"
     same "a fork, $model: nothing is refused" "" "$(refused)"
+
+    begin "undone in the chat, $model" $model
+    fills a b
+    say "word x ${filler:0:52000}"
+    for n in 1 2; do seq -w 1 5000 | sed "s/^/$n/" >"$space/$n.txt"; done
+    WIDTH=200 open_terminal "$program chat --config $tmp/conf.yaml --session one --approve auto --sandbox off"
+    sees "undone in the chat, $model: a prompt" '^>'
+    typed='call read {"file_path":"1.txt"} then call read {"file_path":"2.txt"} then word c'
+    types "$typed"
+    press Enter
+    sees "undone in the chat, $model: an answer" '^words: a b x c'
+    sees "undone in the chat, $model: the service has condensed" 'condensed \(service\)'
+    types "/undo"
+    press Enter
+    prompt_is "undone in the chat, $model: the message comes back" "> $typed"
+    press C-u
+    types "word d"
+    press Enter
+    sees "undone in the chat, $model: so does what it replaced" '^words: a b x d'
+    same "undone in the chat, $model: all messages are sent" "false true" "$(request '| "\(.holds) \(.tokens > 40000)"')"
+    same "undone in the chat, $model: nothing is refused" "" "$(refused)"
+    close_terminal
 
     begin "refused, $model" $model
     mode refuse
