@@ -7,6 +7,7 @@ cd "$(dirname "$0")/../.." || exit 2
 . tests/support/serve.sh
 
 echo '{"about": "always the same", "repeat": true, "replies": [{"blocks": [{"text": ["fine"]}]}]}' >"$tmp/fine.json"
+echo '{"about": "thinks first", "repeat": true, "replies": [{"blocks": [{"reasoning": ["hm"]}, {"text": ["fine"]}]}]}' >"$tmp/thinks.json"
 start_server
 {
     echo "store: \"sqlite:$tmp/store.db\""
@@ -19,6 +20,7 @@ start_server
     cat <<YAML
 providers:
   fine: { api: openai, baseUrl: "$url/fine/i1/v1", apiKeyEnv: PATH }
+  thinks: { api: openai-responses, baseUrl: "$url/thinks/i3/v1", apiKeyEnv: PATH, models: [{ id: gpt-6.1-sol }] }
   broad: { api: openai, baseUrl: "$url/fine/i2/v1", apiKeyEnv: PATH, models: [{ id: m, contextWindow: 4000000 }] }
 agents:
   list:
@@ -27,6 +29,7 @@ agents:
     - { id: topk, model: fine/m, tools: { allow: ["own_*"], selection: topk, selectionSize: 3 } }
     - { id: search, model: fine/m, tools: { allow: ["own_*"], selection: search } }
     - { id: broad, model: broad/m, tools: { allow: [] } }
+    - { id: thinks, model: thinks/gpt-6.1-sol, reasoning: medium, tools: { allow: [] } }
 YAML
 } >"$space/chela.yaml"
 serve
@@ -146,4 +149,18 @@ same "all members of Responses" "" "$(absent responses background context_manage
 same "all members of Messages" "" "$(absent messages max_tokens messages model cache_control container inference_geo metadata output_config service_tier stop_sequences stream system \
     temperature thinking tool_choice tools top_k top_p user_profile_id)"
 same "all members of Embeddings" "" "$(absent embeddings dimensions encoding_format input model user)"
+# --- reasoning that comes back without its encrypted content, as to a service that stores responses
+post /v1/responses '{"model":"thinks","input":"hello"}'
+same "reasoning without encrypted content, since nobody asked for it" "reasoning null" "$(jq -r '.output[0] | "\(.type) \(.encrypted_content)"' "$out")"
+again=$(jq -c '{model: "thinks", input: ([{role: "user", content: "hello"}] + .output + [{role: "user", content: "more"}])}' "$out")
+returned() { asked '[.body.input[] | select(.type == "reasoning") | .encrypted_content | length > 0] | tojson'; }
+post /v1/responses "$again"
+same "its author gets it whole" "200 [true]" "$code $(returned)"
+stop_serving
+serve
+post /v1/responses "$again"
+same "after a restart, too" "200 [true]" "$code $(returned)"
+post /v1/responses "${again//\"id\":\"rs_/\"id\":\"rs_0}"
+same "reasoning that nobody remembers is left out" "200 []" "$code $(returned)"
+
 tap_done

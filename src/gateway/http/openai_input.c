@@ -170,7 +170,23 @@ static int input_result(struct input *in, const struct ch_json *item) {
     return rc;
 }
 
-static void input_reasoning(struct input *in, const struct ch_json *item) {
+/* Reasoning of a stored response, which may come back without its encrypted content: the item
+ * that is remembered. */
+static const struct ch_json *whole_reasoning(struct input *in, const struct ch_json *item) {
+    struct ch_sv id = ch_json_get_str(item, "id");
+    const struct ch_json *found = NULL;
+    if (ch_json_get_str(item, "encrypted_content").n || !id.n ||
+        ++in->references > CH_LIMIT_CLIENT_REFERENCES)
+        return item;
+    struct ch_sv json = ch_response_store_item(in->r->request->gw, in->h->arena, id);
+    if (!json.p || ch_json_parse(in->h->arena, json, CH_JSON_STRICT, &found, NULL, NULL) < 0 ||
+        !ch_sv_is(ch_json_get_str(found, "type"), "reasoning"))
+        return item;
+    return found;
+}
+
+static void input_reasoning(struct input *in, const struct ch_json *posted) {
+    const struct ch_json *item = whole_reasoning(in, posted);
     struct ch_sv sealed = ch_json_get_str(item, "encrypted_content");
     CH_BUF_AUTO text = {0};
     for (CH_JSON_EACH(part, ch_json_get(item, "summary")))

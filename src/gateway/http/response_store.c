@@ -226,6 +226,14 @@ static void response_want(struct ch_buf *names, const char *prefix, struct ch_sv
         ch_buf_addf(names, "%s%s%.*s", names->n ? " " : "", prefix, CH_SV_FMT(id));
 }
 
+/* A reference, or reasoning without its encrypted content. */
+static bool refers_to_output(const struct ch_json *item) {
+    struct ch_sv type = ch_json_get_str(item, "type");
+    if (ch_sv_is(type, "reasoning"))
+        return !ch_json_get_str(item, "encrypted_content").n;
+    return type.n ? ch_sv_is(type, "item_reference") : !ch_json_get(item, "role");
+}
+
 bool ch_response_store_fetch(struct ch_request *req, struct ch_sv id, const struct ch_json *input,
                              void (*respond)(struct ch_request *req, struct ch_store_lookup *l)) {
     const struct stored_response *r = find_response(req->gw, id);
@@ -234,9 +242,8 @@ bool ch_response_store_fetch(struct ch_request *req, struct ch_sv id, const stru
     if (!known || shared || r->of_session)
         response_want(&names, STORED, id);
     for (CH_JSON_EACH(item, input)) {
-        struct ch_sv type = ch_json_get_str(item, "type"), of = ch_json_get_str(item, "id");
-        bool refers = type.n ? ch_sv_is(type, "item_reference") : !ch_json_get(item, "role");
-        if (refers && !find_output(req->gw, of))
+        struct ch_sv of = ch_json_get_str(item, "id");
+        if (refers_to_output(item) && !find_output(req->gw, of))
             response_want(&names, ITEM, of);
     }
     if (!req->gw->store || !names.n)
