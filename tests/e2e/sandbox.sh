@@ -125,7 +125,19 @@ for place in tree whole/part; do
     check "git in $place: the past" grep -qx first "$out"
     check "git in $place: the repository is read-only" grep -q 'Read-only' "$out"
 done
-rm -rf "$tmp/main" "$tmp/tree" "$tmp/whole"
+# a folder of a repository: only what the operator opens
+mkdir "$tmp/main/folder" && echo three >"$tmp/main/folder/new" && echo two >>"$tmp/main/file"
+chela tools call exec --workspace "$tmp/main/folder" --args '{"command": "git log --format=%s; cat ../file"}'
+check "git in a folder of a repository: not opened" sh -c "! grep -qx 'first\|one' '$out'"
+echo "sandbox: { readable: ['$tmp/main'] }" >"$space/folder.yaml"
+chela tools call exec --workspace "$tmp/main/folder" --config folder.yaml --args '{"command": "git status --short; git log --format=%s; git diff | grep +two; echo x >../.git/hooks/post-commit; echo x >>../.git/config; echo y >>new && echo WRITTEN"}'
+check "git in a folder of a repository: what changed" grep -qx ' M ../file' "$out"
+check "git in a folder of a repository: ... in the folder" grep -qx '?? ./' "$out"
+check "git in a folder of a repository: the past" grep -qx first "$out"
+check "git in a folder of a repository: the difference" grep -qx '+two' "$out"
+same "git in a folder of a repository: the repository is read-only" 2 "$(grep -c 'Read-only\|ermission denied' "$out")"
+check "git in a folder of a repository: the folder is not" grep -qx WRITTEN "$out"
+rm -rf "$tmp/main" "$tmp/tree" "$tmp/whole" "$space/folder.yaml"
 
 # --- a name is not found at once; nothing is repeated
 chela doctor
