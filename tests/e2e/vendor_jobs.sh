@@ -16,13 +16,14 @@ for _ in {1..200}; do
 done
 url=http://127.0.0.1:$(sed -n 's/^port //p' "$tmp/port")
 
+api=openai-responses place=responses sender=Bearer # the protocol, where it puts a job, and how its key is sent
 ask() { # KIND [FLAG...]
     local kind=$1
     shift
-    chela run --model openai-responses/m --base-url "$url/$kind/v1" --api-key-env PATH "$@" "Say hello."
+    chela run --model $api/m --base-url "$url/$kind/v1" --api-key-env PATH "$@" "Say hello."
 }
-posts() { grep -c "^POST /$1/v1/responses$" "$tmp/jobs.log"; }
-gets() { grep -c "^GET /$1/v1/responses/resp_1 Bearer" "$tmp/jobs.log"; }
+posts() { grep -c "^POST /$1/v1/$place$" "$tmp/jobs.log"; }
+gets() { grep -c "^GET /$1/v1/$place/resp_1 $sender" "$tmp/jobs.log"; }
 
 for kind in body stream cut; do
     ask "$kind" -q
@@ -63,11 +64,11 @@ config() { # KIND
     rm -f "$space/chela.yaml"
     cat >"$space/chela.yaml" <<YAML
 store: sqlite:./chela.db
-providers: { jobs: { api: openai-responses, baseUrl: "$url/$1/v1", apiKeyEnv: PATH, background: true } }
+providers: { jobs: { api: $api, baseUrl: "$url/$1/v1", apiKeyEnv: PATH, background: true } }
 agents: { defaults: { model: jobs/m } }
 YAML
 }
-deletes() { grep -c "^DELETE /$1/v1/responses/resp_1 Bearer" "$tmp/jobs.log"; }
+deletes() { grep -c "^DELETE /$1/v1/$place/resp_1 $sender" "$tmp/jobs.log"; }
 # The errand is sent once the reply is stored, and answered before the program ends.
 for kind in asked rest whole; do
     config "$kind"
@@ -115,4 +116,25 @@ kill_polling late_expired
 same "a job that never began: the reply of another one" "0 Hello world." "$status $(jq -r 'select(.type == "run_end").text' "$out")"
 same "of which there is one" 2 "$(posts late_expired)"
 same "both are deleted" 2 "$(deletes late_expired)"
+
+# --- Google's Interactions: the same, but for the rest of a stream, which has no cursor
+api=interactions place=interactions sender=Google
+rm -f "$space"/chela.* "$space/chela.db"*
+for kind in body asked whole; do
+    config "$kind"
+    chela run --session "$kind" --output jsonl "Say hello."
+    same "interactions, $kind: the reply" "0 Hello world." "$status $(jq -r 'select(.type == "run_end").text' "$out")"
+    same "interactions, $kind: no text twice" "Hello world." "$(jq -rj 'select(.type == "text_delta").text' "$out")"
+    same "interactions, $kind: one job, deleted once it is fetched" "1 1" "$(posts "$kind") $(deletes "$kind")"
+done
+same "interactions: the usage is that of the reply" "7 3" "$(jq -r 'select(.type == "run_end").usage | "\(.input) \(.output)"' "$out")"
+config never
+chela run --timeout 2 "Say hello."
+same "interactions: the service is told to stop" "3 1" "$status $(grep -c '^POST /never/v1/interactions/resp_1/cancel$' "$tmp/jobs.log")"
+kill_polling slow
+same "interactions, after kill -9: the reply, of one job" "Hello world. 1" "$(jq -r 'select(.type == "run_end").text' "$out") $(posts slow)"
+same "interactions: which is deleted" 1 "$(deletes slow)"
+kill_polling late_gone
+same "interactions, a job that is gone by then: the run fails" 1 "$status"
+same "interactions: and there is no second job" "1 0" "$(posts late_gone) $(deletes late_gone)"
 tap_done

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A service of OpenAI's Responses that makes its replies in the background.
+"""A service of OpenAI's Responses, or of Google's Interactions, that makes its replies in the background.
 
     jobserver.py LOG     prints "port N"; LOG gets a line "METHOD PATH" for each request
 
@@ -19,14 +19,22 @@ import threading
 log = open(sys.argv[1], "a", buffering=1)
 lock = threading.Lock()
 asked, made = {}, {}
-USAGE = {"input_tokens": 7, "output_tokens": 3, "total_tokens": 10}
+USAGE = {"input_tokens": 7, "output_tokens": 3, "total_tokens": 10, "total_input_tokens": 7, "total_output_tokens": 3}
 
 
 def response(status, text=None, **more):
     output = [] if text is None else [{"type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
                                        "content": [{"type": "output_text", "text": text, "annotations": []}]}]
-    return {"id": "resp_1", "object": "response", "status": status, "background": True, "model": "m", "output": output,
+    steps = [] if text is None else [{"type": "model_output", "content": [{"type": "text", "text": text}]}]
+    return {"id": "resp_1", "object": "response", "status": status, "background": True, "model": "m", "output": output, "steps": steps,
             "usage": USAGE if status == "completed" else None, "error": None, **more}
+
+
+def begun():
+    """The beginning of a stream of Interactions, whose reply goes on in the background."""
+    return [{"event_type": "interaction.created", "interaction": {"id": "resp_1", "status": "in_progress", "model": "m"}},
+            {"event_type": "step.start", "index": 0, "step": {"type": "model_output"}},
+            {"event_type": "step.delta", "index": 0, "delta": {"type": "text", "text": "Hello "}}]
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -44,7 +52,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def stream(self, events, whole):
-        data = "".join(f"event: {e['type']}\ndata: {json.dumps(e)}\n\n" for e in events).encode()
+        data = "".join(f"event: {e.get('event_type') or e['type']}\ndata: {json.dumps(e)}\n\n" for e in events).encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Content-Length", str(len(data) if whole else len(data) + 100))
@@ -52,9 +60,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(data)
         self.close_connection = True
 
+    def sender(self):
+        return "Google" if self.headers.get("x-goog-api-key") else self.headers.get("Authorization", "")[:6]
+
+    def kind(self):
+        return self.path.split("/")[1] + ("+" if "/interactions" in self.path else "")
+
     def do_DELETE(self):
         with lock:
-            log.write(f"DELETE {self.path} {self.headers.get('Authorization', '')[:6]}\n")
+            log.write(f"DELETE {self.path} {self.sender()}\n")
         self.answer(200, {"id": "resp_1", "object": "response", "deleted": True})
 
     def refused(self, body):
@@ -69,21 +83,23 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
-        kind = self.path.split("/")[1]
+        kind, steps = self.kind().rstrip("+"), "/interactions" in self.path
         with lock:
             log.write(f"POST {self.path}\n")
-            made[kind] = made.get(kind, 0) + 1
+            made[self.kind()] = made.get(self.kind(), 0) + 1
         if self.path.endswith("/cancel"):
             self.answer(200, response("cancelled"))
         elif kind in ("asked", "slow", "rest", "whole", "late_gone", "late_expired") and self.refused(body):
             pass
+        elif steps and kind in ("cut", "whole"):
+            self.stream(begun(), False)
         elif kind in ("rest", "whole"):
             item = {"type": "message", "id": "msg_1", "role": "assistant", "status": "in_progress", "content": []}
             delta = {"type": "response.output_text.delta", "item_id": "msg_1", "output_index": 0, "content_index": 0}
             self.stream(self.numbered(0, [{"type": "response.created", "response": response("in_progress")},
                                           {"type": "response.output_item.added", "output_index": 0, "item": item},
                                           {**delta, "delta": "Hel"}, {**delta, "delta": "lo"}, {**delta, "delta": " "}]), False)
-        elif kind == "expired_once" and made[kind] == 2:
+        elif kind == "expired_once" and made[self.kind()] == 2:
             self.answer(200, response("completed", "Hello world."))
         elif kind == "stream":
             self.stream([{"type": "response.created", "response": response("queued")},
@@ -97,10 +113,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.answer(200, response("queued"))
 
     def do_GET(self):
-        kind = self.path.split("/")[1]
+        kind = self.kind().rstrip("+")
         with lock:
-            log.write(f"GET {self.path} {self.headers.get('Authorization', '')[:6]}\n")
-            n = asked[kind] = asked.get(kind, 0) + 1
+            log.write(f"GET {self.path} {self.sender()}\n")
+            n = asked[self.kind()] = asked.get(self.kind(), 0) + 1
         if kind == "rest" and n == 1:
             delta = {"type": "response.output_text.delta", "item_id": "msg_1", "output_index": 0, "content_index": 0}
             self.stream(self.numbered(5, [{**delta, "delta": "wor"}]), False)
@@ -114,7 +130,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.answer(200, response("in_progress"))
         elif kind == "queued":
             self.answer(200, response("queued"))
-        elif kind.startswith("expired") or (kind == "late_expired" and made[kind] == 1):
+        elif kind.startswith("expired") or (kind == "late_expired" and made[self.kind()] == 1):
             self.answer(200, response("expired"))
         elif kind == "never":
             self.answer(200, response("in_progress"))
