@@ -116,10 +116,11 @@ async function playOpenAI(base, conversation, stream) {
 const playResponses = (base, conversation, stream) => responses.play(base, visible(conversation), stream, names, schema);
 const playBedrock = (base, conversation, stream) => amazon.play(base, visible(conversation), stream, names, schema);
 const playGemini = (base, conversation, stream) => google.play(base, visible(conversation), stream, names, schema);
+const playSteps = (base, conversation, stream) => google.playSteps(base, visible(conversation), stream, names, schema);
 
 const server = await serve();
 for (const conversation of conversations('good')) {
-  for (const [vendor, play] of [['anthropic', playAnthropic], ['openai', playOpenAI], ['responses', playResponses], ['gemini', playGemini], ['bedrock', playBedrock]]) {
+  for (const [vendor, play] of [['anthropic', playAnthropic], ['openai', playOpenAI], ['responses', playResponses], ['gemini', playGemini], ['interactions', playSteps], ['bedrock', playBedrock]]) {
     for (const stream of [true, false]) {
       const way = `${vendor}-${stream ? 'stream' : 'whole'}`;
       await check(`${conversation.name}: ${way}`, async () => {
@@ -183,6 +184,25 @@ for (const [name, contents, config] of [
     const { models } = google.client(`${server.url}/hello/bad`);
     const error = await models.generateContent({ model: 'gemini-3-test', contents, config }).catch((e) => e);
     same([error instanceof google.ApiError, error.status], [true, 400], String(error));
+  });
+}
+const step = (type, more) => ({ type, ...more });
+const said = (text) => step('user_input', { content: [{ type: 'text', text }] });
+const signed = step('thought', { signature: 'skip_thought_signature_validator' });
+const asks = step('function_call', { id: 'c1', name: 'ls', arguments: {} });
+const gets = step('function_result', { call_id: 'c1', name: 'ls', result: 'x' });
+for (const [name, input, more] of [
+  ['an unanswered call', [said('go'), signed, asks, said('and?')]],
+  ['an answer to nothing', [said('go'), gets]],
+  ['a call without its signature', [said('go'), asks, gets]],
+  ['a signature of its own making', [said('go'), { ...signed, signature: 'AAAA' }, asks, gets]],
+  ['a step without content', [said('go'), step('model_output', { content: [] })]],
+  ['a step of the model first', [step('model_output', { content: [{ type: 'text', text: 'hi' }] })]],
+  ['a tool choice without tools', [said('go')], { generation_config: { tool_choice: 'any' } }],
+]) {
+  await check(`the server refuses ${name} (interactions)`, async () => {
+    const error = await google.interact(`${server.url}/hello/bad`, { input, ...more }).catch((e) => e);
+    same(error.statusCode ?? error.status, 400, String(error));
   });
 }
 await check('errors carry their class', async () => {

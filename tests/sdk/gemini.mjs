@@ -49,3 +49,60 @@ export async function play(base, replies, stream, names, schema) {
   }
   return understood;
 }
+
+// --- Interactions
+
+const statuses = { completed: 'stop', requires_action: 'tool_use', incomplete: 'length', requires_continuation: 'pause' };
+
+function meaningOfSteps(steps, { status, usage: u }) {
+  const of = (type) => steps.filter((s) => s.type === type);
+  const texts = (list) => list.flat().filter((c) => c?.type === 'text').map((c) => c.text).join('');
+  const calls = of('function_call').map((s) => ({ name: s.name, arguments: s.arguments }));
+  return {
+    text: texts(of('model_output').map((s) => s.content)),
+    reasoning: texts(of('thought').map((s) => s.summary ?? [])),
+    calls,
+    stop: status === 'completed' && calls.length ? 'tool_use' : statuses[status],
+    usage: {
+      input: u.total_input_tokens, output: u.total_output_tokens + u.total_thought_tokens, cache_read: u.total_cached_tokens, cache_write: 0,
+      reasoning: u.total_thought_tokens,
+    },
+  };
+}
+
+// The events of a stream as whole steps.
+async function gather(events) {
+  const steps = [];
+  let end;
+  for await (const e of events) {
+    if (e.event_type === 'step.start') steps[e.index] = { ...e.step };
+    if (e.event_type === 'interaction.completed') end = e.interaction;
+    if (e.event_type === 'error') throw new Error(e.error.code);
+    if (e.event_type !== 'step.delta') continue;
+    const step = steps[e.index];
+    const { type, text, content, signature } = e.delta;
+    if (type === 'text') step.content = [{ type, text: (step.content?.[0]?.text ?? '') + text }];
+    if (type === 'thought_summary') step.summary = [{ type: 'text', text: (step.summary?.[0]?.text ?? '') + content.text }];
+    if (type === 'thought_signature') step.signature = signature;
+    if (type === 'arguments_delta') step.text = (step.text ?? '') + e.delta.arguments;
+  }
+  return [steps.map(({ text, ...step }) => (step.type === 'function_call' ? { ...step, arguments: JSON.parse(text || '{}') } : step)), end];
+}
+
+export const interact = (base, request) => client(base).interactions.create({ model: 'gemini-3-test', store: false, ...request });
+
+export async function playSteps(base, replies, stream, names, schema) {
+  const input = [{ type: 'user_input', content: [{ type: 'text', text: 'go' }] }];
+  const understood = [];
+  for (const _ of replies) {
+    const tools = names.map((name) => ({ type: 'function', name, description: name, parameters: schema }));
+    const answer = await interact(base, { input, tools, stream });
+    const [steps, end] = stream ? await gather(answer) : [answer.steps, answer];
+    understood.push(meaningOfSteps(steps, end));
+    input.push(...steps);
+    const calls = steps.filter((s) => s.type === 'function_call');
+    if (!calls.length) input.push({ type: 'user_input', content: [{ type: 'text', text: 'more' }] });
+    for (const { id, name } of calls) input.push({ type: 'function_result', call_id: id, name, result: 'done' });
+  }
+  return understood;
+}

@@ -54,7 +54,7 @@ export function meaning(reply, vendor) {
     arguments: JSON.parse(call.arguments.map(pieceText).join('') || '{}'),
   }));
   const usage = { input: 10, output: 5, cache_read: 0, cache_write: 0, reasoning: 0, ...reply.usage };
-  if (vendor === 'gemini') usage.cache_write = 0; // it does not say
+  if (vendor === 'gemini' || vendor === 'interactions') usage.cache_write = 0; // it does not say
   if (vendor === 'bedrock') usage.reasoning = 0; // likewise
   return { text: all('text'), reasoning: all('reasoning'), calls, stop: reply.stop ?? (calls.length ? 'tool_use' : 'stop'), usage };
 }
@@ -67,6 +67,7 @@ export const signed = {
   anthropic: (body) => body.messages.some((m) => m.content.some((b) => b.type === 'thinking' && b.signature)),
   openai: (body) => body.messages.some((m) => m.reasoning_content),
   'openai-responses': (body) => body.input.some((i) => i.type === 'reasoning' && i.encrypted_content),
+  interactions: (body) => body.input.some((s) => s.type === 'thought' && s.summary && s.signature),
   gemini: (body) => body.contents.some((c) => c.parts.some((p) => p.thoughtSignature)),
   bedrock: (body) => body.messages.some((m) => m.content.some((b) => b.reasoningContent?.reasoningText.signature)),
 };

@@ -1,5 +1,5 @@
 // The gateway as a server of OpenAI's and Anthropic's protocols, with a model behind it that
-// speaks one of five: the vendors' clients run a tool of their own in a stateless loop, and
+// speaks one of six: the vendors' clients run a tool of their own in a stateless loop, and
 // the reasoning that the model signed comes back to it.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ const space = mkdtempSync(join(tmpdir(), 'served-'));
 const server = await serve();
 
 // One agent for each conversation with a model: an instance of the server is used once.
-const apis = { anthropic: ['', 'claude-sonnet-4-5'], openai: ['/v1', 'test'], 'openai-responses': ['/v1', 'gpt-5'], gemini: ['', 'gemini-3-test'], bedrock: ['', 'us.anthropic.claude-sonnet-4-5-20250929-v1:0'] };
+const apis = { anthropic: ['', 'claude-sonnet-4-5'], openai: ['/v1', 'test'], 'openai-responses': ['/v1', 'gpt-5'], gemini: ['', 'gemini-3-test'], interactions: ['', 'gemini-3-test'], bedrock: ['', 'us.anthropic.claude-sonnet-4-5-20250929-v1:0'] };
 const agents = [];
 const providers = [];
 let count = 0;
