@@ -380,6 +380,18 @@ refuses_reasoning() {
     done
 }
 
+refuses_everything() {
+    begin "the service refuses the repaired request as well"
+    control stubborn
+    chela run --session one --approve auto -q --output jsonl "again"
+    cp "$out" "$last"
+    same "$history: the run ends with its reason, after one request more" "1 2 model_error" \
+        "$status $(refused) $(jq -r 'select(.type == "run_end").reason' "$last")"
+    control bound
+    say 'call ls {}'
+    say "and now?"
+    same "$history: the session goes on" "2 " "$(refused) $(reasons)"
+}
 histories() {
     local name
     vendor "$1"

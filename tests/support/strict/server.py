@@ -11,7 +11,7 @@ The last text of the user chooses the reply:
     anything else                         "reply N", or a summary if one is asked for
 
 A POST to /off switches the check of reasoning off, /strip accepts none at all, /modified neither, in
-other words, and /bound switches the check on; /wait holds replies back until /go, and /begin forgets what
+other words, /stubborn refuses a request without any as well, and /bound switches the check on; /wait holds replies back until /go, and /begin forgets what
 was asked. LOG gets a line for each request:
 
     status, reasoning items sent, hash of the tools, hash of the system prompt, tokens from the cache,
@@ -141,7 +141,7 @@ class Service(http.server.BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def control(self, word):
-        if word in ("off", "strip", "modified", "bound"):
+        if word in ("off", "strip", "stubborn", "modified", "bound"):
             state["mode"] = word
         elif word == "wait":
             gate.clear()
@@ -178,7 +178,10 @@ class Service(http.server.BaseHTTPRequestHandler):
         tools, system = raw.get("tools", ""), raw.get(vendor.SYSTEM, "")
         said = raw_elements(vendor.bare(raw[vendor.MESSAGES]))
         before = last.get(vendor.NAME, [])
-        complaint = vendor.check(body, state["mode"])
+        complaint = vendor.check(body, "strip" if state["mode"] == "stubborn" else state["mode"])
+        if state["mode"] == "stubborn" and not complaint:
+            complaint = "%s: not today" % state["complaint"]
+        state["complaint"] = complaint
         side = not tools
         with open(sys.argv[1] + ".last", "w") as f:
             f.write(text)
