@@ -3,7 +3,8 @@
 # session afterwards. Within an epoch, tools and system prompt of all requests are the same bytes,
 # and each request begins with the messages of the one before. Source it after e2e.sh.
 #
-#     histories VENDOR          anthropic, openai or gemini; HISTORIES names some of the functions
+#     histories VENDOR PART     anthropic, openai or gemini; edits or moves, or the functions that
+#                               HISTORIES names
 . tests/support/serve.sh
 needs "histories" python3 curl
 
@@ -394,10 +395,9 @@ refuses_everything() {
 }
 histories() {
     local name
+    local edits="refuses_changes nothing_changes instructions_edited skills_changed another_system tool_denied tools_added tools_wait effort_changed image
+        another_day upgraded killed"
+    local moves="pruned compacted forked undone steered another_model another_vendor rewritten_elsewhere hundred_turns refuses_reasoning refuses_everything"
     vendor "$1"
-    for name in ${HISTORIES:-refuses_changes nothing_changes instructions_edited skills_changed another_system tool_denied tools_added tools_wait effort_changed \
-        pruned compacted forked undone steered another_model another_vendor rewritten_elsewhere upgraded killed image another_day hundred_turns \
-        refuses_reasoning}; do
-        "$name"
-    done
+    for name in ${HISTORIES:-${!2}}; do "$name"; done
 }

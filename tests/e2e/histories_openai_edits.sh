@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Histories of a conversation with a service that speaks OpenAI's Responses and binds what it returns:
+# what it begins with changes, or nothing does.
+cd "$(dirname "$0")/../.." || exit 2
+. tests/support/tap.sh
+. tests/support/e2e.sh
+. tests/support/histories.sh
+histories openai edits
+tap_done
