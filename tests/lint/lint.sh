@@ -36,5 +36,7 @@ check "docs/v1.md is what contract.c says (else: make man)" diff docs/v1.md <(sc
 check "commands in the docs stand in fences (run by e2e/docs)" docs_are_well_formed
 check "the Makefile stays small" test "$(wc -l <Makefile)" -le 260
 same "a wrong size is tested for every option struct" "" "$(untested_sizes)"
+same "every script of a suite is executable, or tests/run leaves it out" "" \
+    "$(find tests/e2e tests/lint tests/sim -maxdepth 1 -name '*.sh' ! -perm -100)"
 same "promises name tests that are there" "" "$(missing_tests)"
 tap_done
