@@ -83,7 +83,8 @@ bool ch_prompted_takes_schema(const struct ch_model_request *req) {
 
 enum ch_effort ch_prompted_sent_effort(const struct ch_model_request *req) {
     struct below b;
-    return inner(req)->effort(go_below(req, &b));
+    const struct ch_model_request *plain = go_below(req, &b);
+    return inner(req)->effort ? inner(req)->effort(plain) : ch_encode_effort(plain);
 }
 
 /* --- head: description of the tools */

@@ -202,6 +202,9 @@ static void test_a_request_that_leaves_no_room_says_so(void **state) {
     assert_int_equal(chat.codec->effort(&other), CH_EFFORT_OFF);
     chat.codec = ch_codec_prompted(chat.codec); /* the service sees no tool */
     assert_int_equal(chat.codec->effort(&other), CH_EFFORT_HIGH);
+    for (size_t i = 0; (chat.codec = ch_codec_at(i)); i++)
+        if (chat.codec->effort)
+            chat.codec->effort(&other); /* of every protocol, and prompted */
 }
 
 int main(void) {

@@ -326,6 +326,7 @@ const struct ch_codec ch_codec_interactions = {
     .event = interactions_on_event,
     .body = interactions_on_body,
     .takes_schema = ch_gemini_takes_schema,
+    .effort = ch_interactions_sent_effort,
     .findings = ch_interactions_findings,
     .returns_images = true,
     .end = interactions_on_end,

@@ -124,6 +124,10 @@ static void write_config(const struct ch_model_request *req, struct ch_jw *w) {
         ch_jw_kraw(w, "generation_config", ch_buf_sv(&text));
 }
 
+enum ch_effort ch_interactions_sent_effort(const struct ch_model_request *req) {
+    return ch_gemini_level(req) ? ch_encode_effort(req) : CH_EFFORT_OFF;
+}
+
 static void write_format(const struct ch_model_request *req, struct ch_jw *w) {
     if (!req->output_schema.n)
         return;

@@ -16,4 +16,6 @@ int ch_interactions_message(const struct ch_model_request *req, const struct ch_
 int ch_interactions_tail(const struct ch_model_request *req, struct ch_buf *out,
                          struct chela_error *err);
 
+enum ch_effort ch_interactions_sent_effort(const struct ch_model_request *req);
+
 #endif
