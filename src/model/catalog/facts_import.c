@@ -21,16 +21,18 @@ struct import {
     ch_facts_complain *complain;
     void *user;
     unsigned complaints;
+    const char *first; /* complaint */
     struct ch_facts_row *row; /* being read */
 };
 
 static void import_complain(struct import *m, const char *column, const char *why) {
-    CH_BUF_AUTO text = {0};
-    if (++m->complaints > CH_LIMIT_CONFIG_WARNINGS || !m->complain)
+    if (++m->complaints > CH_LIMIT_CONFIG_WARNINGS)
         return;
-    ch_buf_addf(&text, "%s: %s: %s", m->row->match, column, why);
-    ch_redact_line(text.p);
-    m->complain(text.p, m->user);
+    char *text = ch_arena_printf(&m->out->arena, "%s: %s: %s", m->row->match, column, why);
+    ch_redact_line(text);
+    m->first = m->first ? m->first : text;
+    if (m->complain)
+        m->complain(text, m->user);
 }
 
 /* --- rows */
@@ -138,7 +140,7 @@ static void import_prices(struct import *m, const struct prices *p) {
     struct ch_price *to = &facts_of(m)->price;
     double in, out;
     if (!dollars_of(m, CH_COLUMN_price_in, p->in, p->factor, &in) ||
-        !dollars_of(m, CH_COLUMN_price_out, p->out, p->factor, &out))
+        !dollars_of(m, CH_COLUMN_price_out, p->out, p->factor, &out) || in <= 0)
         return;
     to->input = in;
     to->output = out;
@@ -202,11 +204,7 @@ static void import_capabilities(struct import *m, const struct ch_json *v) {
         facts_of(m)->flags |= CH_M_ADAPTIVE | kept;
         mark(m, CH_COLUMN_BIT(thinking));
     }
-    if (ch_json_get(v, "structured_outputs")) {
-        facts_of(m)->flags |=
-            is_supported(ch_json_get(v, "structured_outputs")) ? CH_M_SCHEMA : 0;
-        mark(m, CH_COLUMN_BIT(structured));
-    }
+    import_value(m, CH_COLUMN_structured, ch_json_path(v, "structured_outputs", "supported", NULL));
 }
 
 /* OpenRouter: prices for one token, as texts, and the efforts. */
@@ -437,7 +435,9 @@ int ch_facts_import(struct ch_facts_file *out, struct ch_sv text, const char *pr
         return ch_fail(err, rc, "%s", why.message);
     rc = import_any(&m, v, err);
     if (rc == 0 && !out->n)
-        rc = ch_fail(err, CHELA_EPARSE, "the list says nothing about models that chela could use");
+        rc = ch_fail(err, CHELA_EPARSE,
+                     "the list says nothing about models that chela could use%s%s",
+                     m.first ? "; " : "", m.first ? m.first : "");
     return rc;
 }
 
