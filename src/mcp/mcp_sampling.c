@@ -266,7 +266,7 @@ static int reserve_tokens(struct ch_mcp_sample *s, struct ch_msg *const *msgs, s
                           const struct ch_json *params, struct chela_error *err) {
     struct ch_sv system = ch_json_get_str(params, "systemPrompt");
     int64_t left = most_tokens(s->mcp) - s->used->tokens;
-    enum ch_counting how = ch_counting_of(ch_sv_str(s->target->model));
+    enum ch_counting how = (enum ch_counting)s->target->facts.counting;
     int64_t asked = (int64_t)ch_tokens_as(system, how);
 
     for (size_t i = 0; i < n; i++)

@@ -51,34 +51,14 @@ static const struct profile {
     uint16_t marks, words, accented;  /* percent; accented: words of a text with accents */
 } profiles[] = {
     [CH_COUNTING_USUAL] = {false, {36, 68}, {30, 60}, {40, 49}, 25, 33, 37, 100, 100, 98},
-    [CH_COUNTING_LLAMA] = {false, {36, 68}, {30, 54}, {40, 55}, 31, 56, 45, 100, 102, 122},
+    [CH_COUNTING_META] = {false, {36, 68}, {30, 54}, {40, 55}, 31, 56, 45, 100, 102, 122},
     [CH_COUNTING_DEEPSEEK] = {false, {36, 58}, {30, 52}, {40, 56}, 28, 58, 42, 100, 102, 124},
-    [CH_COUNTING_GEMMA] = {true, {30, 60}, {10, 32}, {32, 44}, 25, 36, 40, 135, 106, 98},
-    [CH_COUNTING_QWEN] = {true, {36, 62}, {20, 44}, {40, 56}, 33, 100, 56, 100, 101, 122},
-    [CH_COUNTING_DIGITS] = {true, {36, 88}, {30, 47}, {40, 47}, 30, 38, 50, 100, 104, 104},
+    [CH_COUNTING_GOOGLE] = {true, {30, 60}, {10, 32}, {32, 44}, 25, 36, 40, 135, 106, 98},
+    [CH_COUNTING_ALIBABA] = {true, {36, 62}, {20, 44}, {40, 56}, 33, 100, 56, 100, 101, 122},
+    [CH_COUNTING_MISTRAL] = {true, {36, 88}, {30, 47}, {40, 47}, 30, 38, 50, 100, 104, 104},
     [CH_COUNTING_OLDER] = {false, {40, 104}, {40, 90}, {50, 92}, 44, 104, 90, 100, 101, 122},
+    [CH_COUNTING_FINE] = {false, {36, 68}, {30, 60}, {40, 49}, 25, 33, 37, 100, 100, 98},
 };
-
-static const struct {
-    const char *part;
-    enum ch_counting how;
-} models[] = {
-    {"gemma", CH_COUNTING_GEMMA},       {"gemini", CH_COUNTING_GEMMA},
-    {"llama", CH_COUNTING_LLAMA},       {"deepseek", CH_COUNTING_DEEPSEEK},
-    {"qwen", CH_COUNTING_QWEN},         {"qwq", CH_COUNTING_QWEN},
-    {"mistral", CH_COUNTING_DIGITS},    {"mixtral", CH_COUNTING_DIGITS},
-    {"codestral", CH_COUNTING_DIGITS},  {"devstral", CH_COUNTING_DIGITS},
-    {"magistral", CH_COUNTING_DIGITS},  {"ministral", CH_COUNTING_DIGITS},
-    {"gpt-3.5", CH_COUNTING_OLDER},     {"gpt-4-", CH_COUNTING_OLDER},
-};
-
-enum ch_counting ch_counting_of(struct ch_sv model) {
-    for (size_t i = 0; i < CH_LEN(models); i++)
-        for (size_t at = 0, n = strlen(models[i].part); at + n <= model.n; at++)
-            if (ch_sv_eq_nocase(ch_sv(model.p + at, n), ch_sv(models[i].part, n)))
-                return models[i].how;
-    return CH_COUNTING_USUAL;
-}
 
 static bool tokens_between(uint32_t cp, uint32_t from, uint32_t to) {
     return cp >= from && cp <= to;
@@ -329,6 +309,8 @@ size_t ch_tokens_as(struct ch_sv text, enum ch_counting how) {
         p.words = p.accented;
     for (size_t at = 0; at < text.n;)
         cost += piece_cost(text, &at, &p);
+    if (how == CH_COUNTING_FINE)
+        cost += cost * 3 / 10;
     return (cost + 99) / 100;
 }
 

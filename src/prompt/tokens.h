@@ -11,19 +11,7 @@
 #ifndef CH_PROMPT_TOKENS_H
 #define CH_PROMPT_TOKENS_H
 #include "base/sv.h"
-
-/* Vocabularies that differ in more than a factor. */
-enum ch_counting {
-    CH_COUNTING_USUAL,  /* o200k_base, and every model that is not known better */
-    CH_COUNTING_LLAMA,  /* Llama: more tokens for German, French and similar languages */
-    CH_COUNTING_DEEPSEEK, /* as Llama, with cheaper Chinese */
-    CH_COUNTING_GEMMA,  /* Gemma, Gemini: each digit is a token, cheap Japanese and Korean */
-    CH_COUNTING_QWEN,   /* Qwen: each digit is a token; otherwise as Llama */
-    CH_COUNTING_DIGITS, /* Mistral: each digit is a token */
-    CH_COUNTING_OLDER,  /* cl100k_base: expensive Chinese, Japanese, Korean */
-};
-/* By the name of the model, with or without its provider. */
-enum ch_counting ch_counting_of(struct ch_sv model);
+#include "model/catalog/model_facts.h"
 
 /* Rounded up; 0 only for an empty text. Linear time, no allocation. */
 size_t ch_tokens_as(struct ch_sv text, enum ch_counting how);

@@ -115,8 +115,23 @@ ends ""
 
 begin "another model and back"
 say --model anthropic/claude-sonnet-5-5 "again"
+held 3 # its service drops what it cannot read
 say "back"
+held 4
+say "again"
 same "another model and back: the service refuses nothing" 0 "$(refused)"
+
+model=anthropic/claude-opus-4-5
+begin "a newer model that reads what the older one wrote, and back"
+say --model anthropic/claude-opus-5-5 "again"
+held 3
+say --model anthropic/claude-opus-5-5 'call ls {} then call ls {}'
+held 6
+say "back"
+held 7
+say --model anthropic/claude-opus-5-5 "and again"
+same "a newer model and back: the service refuses nothing" 0 "$(refused)"
+model=
 
 begin "old results are pruned"
 window=24000

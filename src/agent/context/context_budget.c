@@ -93,7 +93,7 @@ static void use_target(chela_run *run) {
     if (c->gauged == run->target)
         return;
     c->gauged = run->target;
-    run->session->transcript.counting = ch_counting_of(ch_sv_str(run->target->model));
+    run->session->transcript.counting = run->target->facts.counting;
     c->revision = 0;
     c->gauge = (struct ch_gauge){0};
     c->ceiling = c->counted = 0;

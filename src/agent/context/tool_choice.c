@@ -47,7 +47,7 @@ static void limit_selection(const chela_run *run) {
     size_t window = (size_t)ch_target_window(run->target);
     if (window)
         ch_selection_limit(s->selection, window * s->agent->context.tools_share / 100, tool_cost,
-                           ch_counting_of(ch_sv_str(run->target->model)));
+                           run->target->facts.counting);
 }
 
 static void warn_of_excess(chela_run *run) {

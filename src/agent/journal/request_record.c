@@ -8,7 +8,7 @@
 #include "base/redact.h"
 #include "model/catalog/model_columns.h"
 #include "model/catalog/provider.h"
-#include "model/catalog/vision_support.h"
+#include "model/catalog/model_facts.h"
 #include "model/codec/codec.h"
 #include "model/codec/encode.h"
 #include "model/codec/errors.h"
@@ -120,9 +120,7 @@ static void write_quirks(struct ch_jw *w, unsigned quirks) {
 /* What the user's file and the configuration say differently from the built-in table. */
 static void write_facts(struct ch_jw *w, const struct ch_model_facts *f, struct ch_sv model) {
     struct ch_some_facts some = {.facts = *f};
-    struct ch_model_facts table = *ch_model_facts(model);
-    ch_model_add_sight(&table, model);
-    some.known = ch_columns_compare(f, &table) & CH_COLUMNS_OF_REQUEST;
+    some.known = ch_columns_compare(f, ch_model_facts(model)) & CH_COLUMNS_OF_REQUEST;
     if (!(f->flags & (CH_M_TEXT | CH_M_IMAGES)))
         some.known &= ~CH_COLUMN_BIT(modalities_in);
     if (!some.known)

@@ -421,7 +421,7 @@ static size_t count_request(const struct ch_client_history *h, const struct ch_c
 }
 
 static enum ch_counting count_as(const chela_agent *a) {
-    return ch_counting_of(ch_sv_str(a->targets[0]->model));
+    return (enum ch_counting)a->targets[0]->facts.counting;
 }
 
 /* An estimate of the posted content; the agent's own prompt and tools are not counted. */

@@ -57,7 +57,7 @@ static bool facts_read_match(struct reading *r, const struct ch_json *v,
     struct ch_sv match = ch_json_str(v), name = match;
     const char *slash = match.n ? memchr(match.p, '/', match.n) : NULL;
     if (!ch_json_is(v, CH_JSON_STRING) || !match.n || match.n > CH_LIMIT_FACT_TEXT ||
-        memchr(match.p, 0, match.n)) {
+        memchr(match.p, 0, match.n) || slash == match.p || match.p[match.n - 1] == '/') {
         facts_complain(r, "match: expected a pattern such as anthropic/claude-opus-5-5*");
         return false;
     }
@@ -154,13 +154,12 @@ static bool is_maker(const char *provider, struct ch_sv model) {
 const struct ch_facts_row *ch_facts_file_find(const struct ch_facts_file *f, const char *provider,
                                               struct ch_sv model) {
     const struct ch_facts_row *best = NULL;
-    struct ch_sv name = ch_model_name(model);
     size_t longest = 0;
     for (size_t i = 0; i < f->n; i++) {
         const struct ch_facts_row *row = &f->rows[i];
         bool own = row->provider && strcmp(row->provider, provider) == 0;
         size_t n = 4 * strlen(row->name) + (own ? 2 : 0) + !strchr(row->name, '*');
-        if (n <= longest || !(ch_sv_is(model, row->name) || ch_model_fits(row->name, name)))
+        if (n <= longest || !(ch_sv_is(model, row->name) || ch_model_fits(row->name, model)))
             continue;
         if (own || !row->provider || is_maker(row->provider, model)) {
             best = row;

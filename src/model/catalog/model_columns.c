@@ -35,7 +35,7 @@ static const struct word thinking_words[] = {{"adaptive", CH_M_ADAPTIVE},
 static const struct word yes_words[][2] = {{{"true", CH_M_THINKS}, {NULL, 0}},
                                            {{"true", CH_M_OTHER_MAKER}, {NULL, 0}},
                                            {{"true", CH_M_SCHEMA}, {NULL, 0}},
-                                           {{"true", CH_M_LONG_CACHE}, {NULL, 0}},
+                                           {{"true", CH_M_ONE_CALL}, {NULL, 0}},
                                            {{"true", CH_M_TOOL_SEARCH}, {NULL, 0}}};
 static const struct word modality_words[] = {{"text", CH_M_TEXT}, {"image", CH_M_IMAGES},
                                              {"pdf", 0},          {"audio", 0},
@@ -43,6 +43,20 @@ static const struct word modality_words[] = {{"text", CH_M_TEXT}, {"image", CH_M
                                              {NULL, 0}};
 static const struct word compaction_words[] = {
     {"conversation", CH_M_COMPACTS}, {"tool_results", CH_M_CLEARS}, {NULL, 0}};
+static const struct word ttl_words[] = {
+    {"5m", CH_M_CACHE_5M}, {"1h", CH_M_CACHE_1H}, {"24h", CH_M_CACHE_24H}, {NULL, 0}};
+static const struct word call_words[] = {{"plain", CH_M_PLAIN_CALLS}, {"signed", 0}, {NULL, 0}};
+static const struct word maker_words[] = {
+    {"other", CH_MAKER_OTHER},   {"anthropic", CH_MAKER_ANTHROPIC},
+    {"openai", CH_MAKER_OPENAI}, {"openai_open", CH_MAKER_OPENAI_OPEN},
+    {"google", CH_MAKER_GOOGLE}, {"amazon", CH_MAKER_AMAZON},
+    {"mistral", CH_MAKER_MISTRAL}, {NULL, 0}};
+static const struct word counting_words[] = {
+    {"usual", CH_COUNTING_USUAL},     {"meta", CH_COUNTING_META},
+    {"google", CH_COUNTING_GOOGLE},   {"deepseek", CH_COUNTING_DEEPSEEK},
+    {"alibaba", CH_COUNTING_ALIBABA}, {"mistral", CH_COUNTING_MISTRAL},
+    {"cl100k", CH_COUNTING_OLDER},    {"anthropic", CH_COUNTING_FINE},
+    {NULL, 0}};
 static const struct word display_words[] = {
     {"omitted", CH_M_HIDES}, {"shown", 0}, {"summarized", 0}, {NULL, 0}};
 /* A choice that is missing from the list is refused. */
@@ -92,7 +106,13 @@ static const struct column {
 #define ROW_structured KIND_YES, AT(flags), yes_words[2]
 #define ROW_tool_search KIND_YES, AT(flags), yes_words[4]
 #define ROW_compaction KIND_WORDS, AT(flags), compaction_words
-#define ROW_cache_retention KIND_YES, AT(flags), yes_words[3]
+#define ROW_reads KIND_TEXT, AT(reads), NULL
+#define ROW_maker KIND_WORD, AT(maker), maker_words
+#define ROW_calls KIND_WORD, AT(flags), call_words
+#define ROW_one_call KIND_YES, AT(flags), yes_words[3]
+#define ROW_budget_max KIND_TOKENS, AT(budget_max), NULL
+#define ROW_tokenizer KIND_WORD, AT(counting), counting_words
+#define ROW_cache_ttls KIND_WORDS, AT(flags), ttl_words
 #define ROW_cache_min KIND_TOKENS, AT(cache_min), NULL
 #define ROW_price_in KIND_DOLLARS, AT(price.input), NULL
 #define ROW_price_out KIND_DOLLARS, AT(price.output), NULL
@@ -136,6 +156,8 @@ static unsigned bits_of(const struct word *words) {
 /* --- reading */
 
 static int wants(const struct ch_json *v, const char *what, struct chela_error *err) {
+    if (v->type == CH_JSON_NUMBER) /* out of range */
+        return ch_fail(err, CHELA_ECONFIG, "expected %s, not %g", what, ch_json_double(v, 0));
     return ch_fail(err, CHELA_ECONFIG, "expected %s, not %s", what, ch_json_type_name(v->type));
 }
 

@@ -29,7 +29,15 @@
     X(structured, "takes a schema for the reply (Claude)")                                        \
     X(tool_search, "its service searches tools that a request defers")                            \
     X(compaction, "what its service shortens on request: conversation, tool_results")            \
-    X(cache_retention, "takes a lifetime of cached prompts (OpenAI)")                             \
+    X(reads, "the group of models that take each other's reasoning, such as anthropic")           \
+    X(maker, "whose form requests to a shared service have: anthropic, openai, openai_open, "     \
+             "google, amazon, mistral, other")                                                    \
+    X(calls, "of Google's models: signed, with ids, media and schemas, or plain")                 \
+    X(one_call, "takes a limit to one call at a time (Bedrock)")                                  \
+    X(budget_max, "tokens of thinking, if it takes a budget (Google)")                            \
+    X(tokenizer, "how tokens are counted before a reply tells: usual, cl100k, anthropic, "        \
+                 "google, meta, deepseek, alibaba, mistral")                                      \
+    X(cache_ttls, "how long a prompt can be cached: 5m, 1h (Bedrock), 24h (OpenAI)")              \
     X(cache_min, "tokens that are cached at least")                                               \
     X(price_in, "US dollars for a million tokens of input")                                       \
     X(price_out, "US dollars for a million tokens of output")                                     \
@@ -61,7 +69,9 @@ typedef uint64_t ch_column_set; /* bits 1 << enum ch_column */
      CH_COLUMN_BIT(thinking) | CH_COLUMN_BIT(thinks) | CH_COLUMN_BIT(display_default) |         \
      CH_COLUMN_BIT(effort_beside_thinking) | CH_COLUMN_BIT(tool_choice) |                       \
      CH_COLUMN_BIT(sampling) | CH_COLUMN_BIT(structured) | CH_COLUMN_BIT(tool_search) |         \
-     CH_COLUMN_BIT(modalities_in) | CH_COLUMN_BIT(cache_retention) | CH_COLUMN_BIT(compaction))
+     CH_COLUMN_BIT(modalities_in) | CH_COLUMN_BIT(cache_ttls) | CH_COLUMN_BIT(reads) |          \
+     CH_COLUMN_BIT(maker) | CH_COLUMN_BIT(calls) | CH_COLUMN_BIT(one_call) |                    \
+     CH_COLUMN_BIT(budget_max) | CH_COLUMN_BIT(compaction))
 
 struct ch_some_facts { /* facts of which some columns are known */
     struct ch_model_facts facts;

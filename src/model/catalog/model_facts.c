@@ -7,7 +7,18 @@
 /* clang-format off */
 #define MODEL(seller, name, ...) {.provider = seller, .match = name, __VA_ARGS__},
 #define FAMILY(name, ...) {.match = name, __VA_ARGS__},
+#define NAME_BEGINS(text)
+#define DEFAULT_MODEL(provider, model)
 static const struct ch_model_facts rows[] = {
+#include "model/catalog/model_facts.def"
+};
+#undef MODEL
+#undef FAMILY
+#undef NAME_BEGINS
+#define MODEL(...)
+#define FAMILY(...)
+#define NAME_BEGINS(text) text,
+static const char *const starts[] = {
 #include "model/catalog/model_facts.def"
 };
 /* clang-format on */
@@ -30,48 +41,90 @@ static bool ends_name(struct ch_sv rest) {
     return c != '-' || !digits || digits > 2;
 }
 
+static char facts_lower(char c) {
+    return c >= 'A' && c <= 'Z' ? (char)(c + 'a' - 'A') : c;
+}
+
 /* '-' of a row also stands for the '.' that some resellers write in versions, '#' for a digit. */
-bool ch_model_fits(const char *match, struct ch_sv name) {
+static bool fits_here(const char *match, struct ch_sv name) {
     size_t i = 0;
     for (; *match && *match != '*'; match++, i++)
-        if (i == name.n || !(name.p[i] == *match || (*match == '-' && name.p[i] == '.') ||
+        if (i == name.n || !(facts_lower(name.p[i]) == facts_lower(*match) ||
+                             (*match == '-' && name.p[i] == '.') ||
                              (*match == '#' && facts_is_digit(name, i))))
             return false;
     if (!*match)
         return ends_name(ch_sv(name.p + i, name.n - i));
     for (match++; *match && i <= name.n; i++)
-        if (ch_model_fits(match, ch_sv(name.p + i, name.n - i)))
+        if (fits_here(match, ch_sv(name.p + i, name.n - i)))
             return true;
     return !*match;
 }
 
-/* The name without what resellers and tuned models put before it. */
-struct ch_sv ch_model_name(struct ch_sv model) {
-    static const char *const marks[] = {"anthropic.", "openai.", "claude-"};
+/* The name after what resellers write as a path. */
+static struct ch_sv last_segment(struct ch_sv model) {
     for (size_t i = model.n; i > 0; i--)
-        if (model.p[i - 1] == '/') {
-            model = ch_sv(model.p + i, model.n - i);
-            break;
-        }
-    if (ch_sv_starts(model, "ft:"))
-        model = ch_sv(model.p + 3, model.n - 3);
-    for (size_t i = 0; i < CH_LEN(marks); i++) {
-        const char *at = model.n ? memmem(model.p, model.n, marks[i], strlen(marks[i])) : NULL;
-        size_t skip = at ? (size_t)(at - model.p) + (i < 2 ? strlen(marks[i]) : 0) : 0;
-        model = ch_sv(model.p + skip, model.n - skip);
-    }
+        if (model.p[i - 1] == '/')
+            return ch_sv(model.p + i, model.n - i);
     return model;
+}
+
+/* "us.anthropic.NAME", "ft:NAME", "reseller-NAME" of a maker whose names are told apart. */
+static bool begins_name(struct ch_sv s, size_t i) {
+    if (!i || s.p[i - 1] == '.' || s.p[i - 1] == ':')
+        return true;
+    for (size_t k = 0; k < CH_LEN(starts); k++)
+        if (ch_sv_starts(ch_sv(s.p + i, s.n - i), starts[k]))
+            return true;
+    return false;
+}
+
+bool ch_model_fits(const char *match, struct ch_sv model) {
+    struct ch_sv s = last_segment(model);
+    for (size_t i = 0; i < s.n; i++)
+        if (begins_name(s, i) && fits_here(match, ch_sv(s.p + i, s.n - i)))
+            return true;
+    return false;
+}
+
+bool ch_model_is_version(struct ch_sv end) {
+    if (ch_sv_is(end, "-latest"))
+        return true;
+    if (!ch_sv_starts(end, "-"))
+        return false;
+    for (size_t i = 1; i < end.n; i++) {
+        bool digit = facts_is_digit(end, i);
+        if (!digit && (end.p[i] != '-' || i < 4)) /* "-5-..." is another model */
+            return false;
+    }
+    return end.n >= 4;
+}
+
+bool ch_model_same(struct ch_sv a, struct ch_sv b) {
+    a = last_segment(a);
+    b = last_segment(b);
+    struct ch_sv longer = a.n > b.n ? a : b;
+    size_t n = CH_MIN(a.n, b.n);
+    if (!n || memcmp(a.p, b.p, n) != 0)
+        return false;
+    return longer.n == n || ch_model_is_version(ch_sv(longer.p + n, longer.n - n));
+}
+
+/* How much a pattern says: a character more than a digit, and no '*' more than one. */
+static size_t weight_of(const char *match) {
+    size_t n = !strchr(match, '*');
+    for (; *match; match++)
+        n += *match == '*' ? 0 : *match == '#' ? 1 : 2;
+    return n;
 }
 
 const struct ch_model_facts *ch_model_facts(struct ch_sv model) {
     static const struct ch_model_facts unknown;
     const struct ch_model_facts *best = &unknown;
-    struct ch_sv name = ch_model_name(model);
     size_t longest = 0;
     for (size_t i = 0; i < CH_LEN(rows); i++) {
-        bool family = strchr(rows[i].match, '*');
-        size_t n = 2 * (strlen(rows[i].match) - family) + !family;
-        if (n > longest && ch_model_fits(rows[i].match, name)) {
+        size_t n = weight_of(rows[i].match);
+        if (n > longest && ch_model_fits(rows[i].match, model)) {
             best = &rows[i];
             longest = n;
         }

@@ -2,7 +2,6 @@
 #include "model/catalog/price.h"
 
 #include "base/mem.h"
-#include "model/catalog/claude.h"
 #include "model/catalog/model_facts.h"
 #include "model/catalog/provider.h"
 
@@ -16,28 +15,31 @@ static bool sells_for(const char *provider, const char *vendor) {
     return ch_provider_same(azure ? "openai" : provider, vendor);
 }
 
-/* Bedrock sells Claude at Anthropic's prices; from 4.5 on only through global profiles,
- * because regional ones cost more. "global.anthropic.NAME-v1:0" gives NAME, other ids give
- * an empty name. */
-static struct ch_sv sold_by_bedrock(struct ch_sv id) {
+/* Bedrock sells models of Anthropic at the maker's prices; newer ones cost more outside of the
+ * global profiles. "us.anthropic.NAME-v1:0" and the ARN of a profile with this end give NAME. */
+static bool bedrock_price(struct ch_sv id, int day, struct ch_price *out) {
     static const struct ch_sv maker = CH_SV("anthropic.");
-    if (ch_sv_starts(id, "arn:")) /* the last component is the id of the profile */
-        while (memchr(id.p, '/', id.n))
-            ch_sv_split(&id, '/');
-    const char *at = id.n ? memmem(id.p, id.n, maker.p, maker.n) : NULL;
-    bool global = ch_sv_starts(id, "global.");
-    if (!at || (!global && ch_claude_from(ch_claude_parse(id), 4, 5)))
-        return CH_SV("");
-    struct ch_sv name = ch_sv(at + maker.n, id.n - (size_t)(at - id.p) - maker.n);
-    const char *version = memmem(name.p, name.n, "-v", 2);
-    return version ? ch_sv(name.p, (size_t)(version - name.p)) : name;
+    const char *slash = id.n ? memrchr(id.p, '/', id.n) : NULL;
+    struct ch_sv profile = slash ? ch_sv(slash + 1, id.n - (size_t)(slash + 1 - id.p)) : id;
+    const char *at = profile.n ? memmem(profile.p, profile.n, maker.p, maker.n) : NULL;
+    if (!at)
+        return false;
+    at += maker.n;
+    const struct ch_model_facts *f =
+        ch_model_facts(ch_sv(at, profile.n - (size_t)(at - profile.p)));
+    double times = ch_sv_starts(profile, "global.") || f->price_regional <= 0 ? 1
+                                                                             : f->price_regional;
+    *out = *ch_model_price(f, day);
+    out->input *= times;
+    out->output *= times;
+    out->cache_read *= times;
+    out->cache_write *= times;
+    return out->input > 0;
 }
 
 bool ch_price_find(const char *provider, struct ch_sv model, int day, struct ch_price *out) {
-    if (strcmp(provider, "bedrock") == 0) {
-        model = sold_by_bedrock(model);
-        provider = "anthropic";
-    }
+    if (strcmp(provider, "bedrock") == 0)
+        return bedrock_price(model, day, out);
     const struct ch_model_facts *f;
     for (size_t i = 0; (f = ch_model_facts_at(i)); i++) {
         size_t n = strlen(f->match);

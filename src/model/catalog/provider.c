@@ -9,6 +9,12 @@
 #include "model/catalog/model_facts.h"
 #include "net/url.h"
 
+#define MODEL(...)
+#define FAMILY(...)
+#define NAME_BEGINS(text)
+#define DEFAULT_MODEL(provider, model) static const char default_##provider[] = model;
+#include "model/catalog/model_facts.def"
+
 /* Quirks of nearly every OpenAI-compatible server other than OpenAI's own. */
 #define COMPATIBLE (CH_Q_MAX_TOKENS | CH_Q_NO_DEVELOPER | CH_Q_NO_STRICT)
 
@@ -17,66 +23,66 @@ const struct ch_provider ch_provider_table[] = {
      .api = "anthropic",
      .base_url = "https://api.anthropic.com",
      .key_env = "ANTHROPIC_API_KEY",
-     .default_model = "claude-sonnet-5-5"},
+     .default_model = default_anthropic},
     {.name = "openai",
      .api = "openai",
      .base_url = "https://api.openai.com/v1",
      .key_env = "OPENAI_API_KEY",
-     .default_model = "gpt-6-sol"},
+     .default_model = default_openai},
     {.name = "openai-responses",
      .api = "openai-responses",
      .base_url = "https://api.openai.com/v1",
      .key_env = "OPENAI_API_KEY",
-     .default_model = "gpt-6-sol"},
+     .default_model = default_openai},
     {.name = "gemini",
      .api = "gemini",
      .base_url = "https://generativelanguage.googleapis.com/v1beta",
      .key_env = "GEMINI_API_KEY",
-     .default_model = "gemini-3.8-flash"},
+     .default_model = default_gemini},
     {.name = "gemini-interactions",
      .api = "interactions",
      .base_url = "https://generativelanguage.googleapis.com/v1beta",
      .key_env = "GEMINI_API_KEY",
-     .default_model = "gemini-3.8-flash"},
+     .default_model = default_gemini},
     {.name = "vertex", .api = "gemini", .key_env = "VERTEX_ACCESS_TOKEN", .quirks = CH_Q_BEARER},
     {.name = "bedrock",
      .api = "bedrock",
      .base_url = "https://bedrock-runtime.$AWS_REGION.amazonaws.com",
      .key_env = "AWS_BEARER_TOKEN_BEDROCK",
      .also_env = "AWS_ACCESS_KEY_ID",
-     .default_model = "global.anthropic.claude-sonnet-5-5"},
+     .default_model = default_bedrock},
     {.name = "deepseek",
      .api = "openai",
      .base_url = "https://api.deepseek.com/v1",
      .key_env = "DEEPSEEK_API_KEY",
      .quirks = COMPATIBLE | CH_Q_STRING_CONTENT | CH_Q_REPLAY_REASONING | CH_Q_THINKING |
                CH_Q_NO_OUTPUT_SCHEMA,
-     .default_model = "deepseek-v4-flash"},
+     .default_model = default_deepseek},
     {.name = "mistral",
      .api = "openai",
      .base_url = "https://api.mistral.ai/v1",
      .key_env = "MISTRAL_API_KEY",
      .quirks = COMPATIBLE | CH_Q_NO_STREAM_USAGE | CH_Q_ID9 | CH_Q_ALTERNATE |
                CH_Q_NO_DOCUMENTS,
-     .default_model = "mistral-large-latest"},
+     .default_model = default_mistral},
     {.name = "xai",
      .api = "openai",
      .base_url = "https://api.x.ai/v1",
      .key_env = "XAI_API_KEY",
      .quirks = COMPATIBLE | CH_Q_NO_EFFORT | CH_Q_NO_DOCUMENTS,
-     .default_model = "grok-4.5"},
+     .default_model = default_xai},
     {.name = "groq",
      .api = "openai",
      .base_url = "https://api.groq.com/openai/v1",
      .key_env = "GROQ_API_KEY",
      .quirks = CH_Q_NO_DEVELOPER | CH_Q_NO_DOCUMENTS,
-     .default_model = "openai/gpt-oss-120b"},
+     .default_model = default_groq},
     {.name = "cerebras",
      .api = "openai",
      .base_url = "https://api.cerebras.ai/v1",
      .key_env = "CEREBRAS_API_KEY",
      .quirks = CH_Q_NO_DEVELOPER | CH_Q_NO_STREAM_USAGE | CH_Q_NO_DOCUMENTS,
-     .default_model = "gpt-oss-120b"},
+     .default_model = default_cerebras},
     {.name = "openrouter",
      .api = "openai",
      .base_url = "https://openrouter.ai/api/v1",
@@ -111,7 +117,7 @@ const struct ch_provider ch_provider_table[] = {
      .quirks = COMPATIBLE | CH_Q_THINKING | CH_Q_TOOL_STREAM | CH_Q_NO_OUTPUT_SCHEMA |
                CH_Q_NO_FORCED_CHOICE | CH_Q_NO_DOCUMENTS,
      .hosts = "open.bigmodel.cn",
-     .default_model = "glm-5.3"},
+     .default_model = default_zai},
     {.name = "moonshot",
      .api = "openai",
      .base_url = "https://api.moonshot.ai/v1",
@@ -119,7 +125,7 @@ const struct ch_provider ch_provider_table[] = {
      .quirks = COMPATIBLE | CH_Q_THINKING | CH_Q_REPLAY_REASONING | CH_Q_NO_OUTPUT_SCHEMA |
                CH_Q_NO_DOCUMENTS,
      .hosts = "api.moonshot.cn",
-     .default_model = "kimi-k3"},
+     .default_model = default_moonshot},
     {.name = "ollama",
      .api = "openai",
      .base_url = "http://127.0.0.1:11434/v1",
@@ -261,27 +267,9 @@ unsigned ch_quirks_of_api(struct ch_sv api) {
 
 /* --- models */
 
-static struct ch_sv provider_after(struct ch_sv s, const char *mark) {
-    const char *at = s.n ? memmem(s.p, s.n, mark, strlen(mark)) : NULL;
-    return at ? ch_sv(at + strlen(mark), s.n - (size_t)(at - s.p) - strlen(mark)) : s;
-}
-
-/* "vendor/name", and Bedrock's "us.anthropic.name". */
-static struct ch_sv after_vendor(struct ch_sv model) {
-    for (size_t i = model.n; i > 0; i--)
-        if (model.p[i - 1] == '/')
-            return provider_after(ch_sv(model.p + i, model.n - i), "anthropic.");
-    return provider_after(model, "anthropic.");
-}
-
-/* Mistral's templates refuse a user message after results, whoever runs the model. */
-unsigned ch_quirks_of_model(struct ch_sv api, struct ch_sv model) {
-    static const char *const names[] = {"stral", "mixtral", "pixtral"};
-    struct ch_sv name = after_vendor(model);
-    for (size_t i = 0; i < CH_LEN(names); i++)
-        if (ch_sv_is(api, "openai") && ch_sv_contains_nocase(name, names[i]))
-            return CH_Q_ALTERNATE;
-    return 0;
+/* Templates of Mistral's refuse a user message after results, whoever runs the model. */
+unsigned ch_quirks_of_model(struct ch_sv api, const struct ch_model_facts *f) {
+    return f->maker == CH_MAKER_MISTRAL && ch_sv_is(api, "openai") ? CH_Q_ALTERNATE : 0;
 }
 
 /* A local server serves the model that its owner loaded, with its own context size. */
@@ -292,17 +280,4 @@ struct ch_model_info ch_model_info(const char *provider, struct ch_sv model) {
     const struct ch_model_facts *f = ch_model_facts(model);
     bool bare = f->match && ch_sv_is(model, f->match); /* only a bare name is an alias */
     return (struct ch_model_info){f->window, f->output, bare ? f->resolved : NULL};
-}
-
-bool ch_model_is_version(struct ch_sv end) {
-    if (ch_sv_is(end, "-latest"))
-        return true;
-    if (!ch_sv_starts(end, "-"))
-        return false;
-    for (size_t i = 1; i < end.n; i++) {
-        bool digit = end.p[i] >= '0' && end.p[i] <= '9';
-        if (!digit && (end.p[i] != '-' || i < 4)) /* "-5-..." is another model */
-            return false;
-    }
-    return end.n >= 4;
 }

@@ -35,7 +35,7 @@ const char *ch_quirk_name(size_t i, unsigned *bit);
  * own server. */
 unsigned ch_quirks_of_api(struct ch_sv api);
 /* Quirks that a model has wherever it runs. */
-unsigned ch_quirks_of_model(struct ch_sv api, struct ch_sv model);
+unsigned ch_quirks_of_model(struct ch_sv api, const struct ch_model_facts *f);
 
 /* Known properties of a model: output limit, context window. */
 struct ch_model_info {
@@ -44,12 +44,5 @@ struct ch_model_info {
     const char *resolved; /* dated id of an alias, or NULL */
 };
 struct ch_model_info ch_model_info(const char *provider, struct ch_sv model);
-
-/* True for the end of a model name that names a version: "-20250929", "-2025-04-14", "-2512",
- * "-001" or "-latest". */
-bool ch_model_is_version(struct ch_sv end);
-
-/* Whether a model accepts images. */
-enum ch_sight { CH_SIGHT_UNKNOWN, CH_SIGHT_IMAGES, CH_SIGHT_NONE };
 
 #endif

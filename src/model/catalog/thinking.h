@@ -3,7 +3,6 @@
 #ifndef CH_MODEL_THINKING_H
 #define CH_MODEL_THINKING_H
 #include "json/writer.h"
-#include "model/catalog/claude.h"
 #include "model/catalog/model_facts.h"
 #include "model/catalog/model_request.h"
 

@@ -2,7 +2,7 @@
 #include "model/codec/adapt.h"
 
 #include "base/mem.h"
-#include "model/catalog/vision_support.h"
+#include "model/catalog/model_facts.h"
 #include "model/codec/encode.h"
 #include "model/catalog/provider.h"
 
@@ -141,9 +141,7 @@ struct ch_msg *ch_with_context(const struct ch_msg *m) {
 /* An image that a model cannot read fails the request; of an unknown model, the service decides. */
 static bool reads_images(const struct ch_model_request *req) {
     const struct ch_model_facts *f = ch_request_facts(req);
-    if (f->flags & (CH_M_TEXT | CH_M_IMAGES))
-        return f->flags & CH_M_IMAGES;
-    return ch_model_sight(req->model) != CH_SIGHT_NONE;
+    return f->flags & CH_M_IMAGES || !(f->flags & CH_M_TEXT);
 }
 
 static bool takes_images(const struct ch_model_request *req) {

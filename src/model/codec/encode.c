@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "base/wild.h"
 #include "json/json.h"
-#include "model/catalog/claude.h"
 #include "model/catalog/learnt.h"
 #include "model/codec/codec.h"
 
@@ -268,48 +267,62 @@ int ch_encode_extra(const struct ch_model_request *req, struct ch_buf *tail, siz
 
 /* --- authors of messages */
 
-static bool claude_is_known(struct ch_sv model) {
-    return ch_claude_parse(model).family != CH_CLAUDE_NOT;
+/* The group of models that take each other's reasoning; NULL: none. What servers of OpenAI's
+ * protocols encrypt, the model itself alone takes back, and from the same server. */
+static const char *group_of(const struct ch_model_facts *f, const char *api) {
+    return strncmp(api, "openai", 6) == 0 ? NULL : f->reads;
 }
 
-const struct ch_model_names ch_claude_names = {ch_claude_same, claude_is_known, true};
+/* Both are of one group, or one is a deployment's own name. */
+static bool may_read(const struct ch_model_request *req, struct ch_sv writer, const char *api) {
+    const struct ch_model_facts *by = ch_model_facts(writer), *to = ch_request_facts(req);
+    const char *a = group_of(by, api), *b = group_of(to, api);
+    return a && b ? strcmp(a, b) == 0 : (a && !to->match) || (b && !by->match);
+}
 
-static bool encode_is_known(const struct ch_model_names *names, struct ch_sv model) {
-    return !names->is_known || names->is_known(model);
+/* Another provider of such models accepts what they wrote. */
+static bool is_portable(const struct ch_model_request *req, struct ch_sv writer,
+                        const char *api) {
+    return group_of(ch_model_facts(writer), api) && group_of(ch_request_facts(req), api);
 }
 
 static bool encode_is_own(const struct ch_model_request *req, const struct ch_msg_author *by,
-                          const char *api, const struct ch_model_names *names) {
+                          const char *api) {
     if (!by->api || strcmp(by->api, api) != 0)
         return false;
     struct ch_sv model = by->asked, provider = ch_sv_split(&model, '/');
-    if (!by->asked.n || ch_sv_eq(provider, ch_sv_str(req->endpoint->provider)))
-        return true;
-    return names->portable && encode_is_known(names, by->model) &&
-           encode_is_known(names, req->model);
+    return !by->asked.n || ch_sv_eq(provider, ch_sv_str(req->endpoint->provider)) ||
+           is_portable(req, by->model, api);
 }
 
-bool ch_encode_is_own(const struct ch_model_request *req, const struct ch_msg *m, const char *api,
-                      const struct ch_model_names *names) {
+bool ch_encode_is_own(const struct ch_model_request *req, const struct ch_msg *m,
+                      const char *api) {
     struct ch_msg_author by = ch_msg_author(m);
-    return encode_is_own(req, &by, api, names);
+    return encode_is_own(req, &by, api);
 }
 
-bool ch_encode_wrote(const struct ch_model_request *req, const struct ch_msg *m, const char *api,
-                     const struct ch_model_names *names) {
+bool ch_encode_wrote(const struct ch_model_request *req, const struct ch_msg *m,
+                     const char *api) {
     struct ch_msg_author by = ch_msg_author(m);
-    if (req->without_reasoning || !encode_is_own(req, &by, api, names))
+    if (req->without_reasoning || !encode_is_own(req, &by, api))
         return false;
     struct ch_sv model = by.asked, provider = ch_sv_split(&model, '/');
     if (by.asked.n && ch_sv_eq(provider, ch_sv_str(req->endpoint->provider)) &&
         ch_sv_eq(model, req->model))
         return true;
-    if (by.asked.n && !(encode_is_known(names, by.model) && encode_is_known(names, req->model)))
-        return false;
-    return names->same(by.model, req->model);
+    return ch_model_same(by.model, req->model) ||
+           ((!by.asked.n || is_portable(req, by.model, api)) && may_read(req, by.model, api));
 }
 
-/* --- efforts */
+/* --- reasoning */
+
+bool ch_encode_reasons(const struct ch_model_request *req) {
+    const struct ch_model_facts *f = ch_request_facts(req);
+    unsigned quirks = req->endpoint->quirks;
+    if (quirks & (CH_Q_REASONS | CH_Q_NO_REASONING))
+        return quirks & CH_Q_REASONS;
+    return f->maker == CH_MAKER_OPENAI && f->efforts;
+}
 
 /* OpenAI's Chat Completions refuses tools of newer models unless their effort is none, which is
  * not their default. A deployment whose name says nothing takes at least "low". */

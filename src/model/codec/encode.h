@@ -76,24 +76,18 @@ void ch_encode_extra_tools(const struct ch_model_request *req, struct ch_jw *w);
 int ch_encode_extra(const struct ch_model_request *req, struct ch_buf *tail, size_t from,
                     struct chela_error *err);
 
-/* How the names of a vendor's models are compared. */
-struct ch_model_names {
-    bool (*same)(struct ch_sv a, struct ch_sv b); /* both denote the same model, perhaps */
-    bool (*is_known)(struct ch_sv model);         /* false: a deployment's own name; NULL: never */
-    bool portable; /* other providers of a model accept its signatures */
-};
+/* True if m came from the service that the request goes to, or from another provider of its models,
+ * so that blocks which only this service understands may be sent back. */
+bool ch_encode_is_own(const struct ch_model_request *req, const struct ch_msg *m, const char *api);
+/* True if, in addition, the requested model takes the reasoning and the signatures of m: the same
+ * name was asked for, the names are the same, or the facts of both models name the same group. A
+ * message that does not record who was asked is judged by the model's name alone. */
+bool ch_encode_wrote(const struct ch_model_request *req, const struct ch_msg *m, const char *api);
 
-/* True if m came from the service that the request goes to, so that blocks which only this
- * service understands may be sent back. */
-bool ch_encode_is_own(const struct ch_model_request *req, const struct ch_msg *m, const char *api,
-                      const struct ch_model_names *names);
-/* True if, in addition, the requested model wrote m, so that reasoning and signatures may be
- * sent back: the same name was asked for, or the names show it. A message that does not
- * record who was asked is judged by the model's name alone. */
-bool ch_encode_wrote(const struct ch_model_request *req, const struct ch_msg *m, const char *api,
-                     const struct ch_model_names *names);
-/* The names of Claude models, for the protocols that reach them. */
-extern const struct ch_model_names ch_claude_names;
+/* True for a reasoning model of OpenAI's, which takes an effort, but neither stop sequences nor,
+ * unless its effort is none, sampling parameters. The quirks of an endpoint go before the facts,
+ * because a deployment's own name says nothing (Azure). */
+bool ch_encode_reasons(const struct ch_model_request *req);
 
 /* The effort that a request sends: the nearest to the wanted one that the model accepts at its
  * endpoint (catalog/model_facts.h). */

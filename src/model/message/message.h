@@ -146,7 +146,7 @@ struct ch_transcript {
     size_t n, cap;
     size_t bytes; /* sum of sizes */
     size_t compacted;  /* 1 + index of the last message with a compaction; 0: none */
-    unsigned counting; /* the tokenizer family for counting: enum ch_counting of prompt/tokens.h */
+    unsigned counting; /* the tokenizer family for counting: enum ch_counting */
 };
 void ch_transcript_release(struct ch_transcript *t);
 /* Takes ownership of m. CHELA_ELIMIT (m is freed) past CH_LIMIT_HISTORY. */

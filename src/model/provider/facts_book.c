@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "model/catalog/provider.h"
-#include "model/catalog/vision_support.h"
 
 struct config_row {
     struct config_row *next;
@@ -124,7 +123,6 @@ bool ch_facts_book_built_in(const struct ch_providers *ps, const char *provider,
     struct ch_price price = {0};
     bool known = ch_price_find(provider, model, ch_model_day(ch_now_ms(clock)), &price);
     *out = *ch_model_facts(model);
-    ch_model_add_sight(out, model);
     out->price = price;
     out->later_from = NULL;
     if (p && p->local)

@@ -236,7 +236,7 @@ static unsigned find_quirks(const struct ch_target *t, const struct ch_provider 
     const struct ch_provider *there = ch_provider_of_url(api, t->base_url);
     const struct ch_provider *p = there ? there : known;
     return (p ? p->quirks : ch_quirks_of_api(api)) |
-           ch_quirks_of_model(api, ch_sv_str(t->model));
+           ch_quirks_of_model(api, &t->facts);
 }
 
 static int unknown_provider(struct ch_sv name, struct chela_error *err) {

@@ -1,5 +1,5 @@
 """Anthropic's Messages: thinking blocks are bound to system prompt, tools and earlier messages, and to
-one another: those of a request are an unbroken run. Blocks that the model cannot read are ignored."""
+one another: those of a request that its model reads are an unbroken run. Others are ignored."""
 import base64
 import hashlib
 import json
@@ -12,6 +12,7 @@ MODELS = {
     "claude-sonnet-5-5": (("adaptive", "between_tools"), LEVELS, False, False),
     "claude-opus-4-5": (("enabled", "disabled"), LEVELS[:3], True, True),
 }
+READS = {"claude-opus-5-5": ("claude-opus-4-5",)}  # beside its own blocks
 
 
 def event(e):
@@ -52,6 +53,10 @@ def prefixes(body):
         text = json.dumps([m["role"], [unmarked(b) for b in blocks(m) if not thinks(b)]])
         said.update(text.encode())
         names.update(re.findall(r'"(?:tool_name|name)": "([^"]+)"', text))
+
+
+def reads(model, writer):
+    return writer == model or writer in READS.get(model, ())
 
 
 class Messages:
@@ -133,7 +138,7 @@ class Messages:
         return "messages: the last message must be the user's" if role != "user" else None
 
     def wrong_block(self, body, mode):
-        chain, bound = None, list(prefixes(body))
+        sent, bound = [], list(prefixes(body))
         for i, m in enumerate(body["messages"]):
             for k, b in enumerate(blocks(m)):
                 if not thinks(b):
@@ -144,23 +149,24 @@ class Messages:
                 proof = self.signed.get(b.get("signature"))
                 if mode == "strip" or not proof or proof["text"] != b.get("thinking"):
                     return "%s: Invalid `signature` in `thinking` block" % at
-                if proof["model"] != body["model"]:
+                broken = bool(sent) and proof["before"] != self.last(sent, proof["model"])
+                sent.append(b["signature"])
+                if not reads(body["model"], proof["model"]):
                     continue
-                broken = chain is not None and proof["before"] != chain
                 if mode == "bound" and (broken or proof["prefix"] != bound[i]):
                     return ("%s: Invalid `signature` in `thinking` block. The block is bound to a different conversation. "
                             "Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to \"drop_block\"." % at)
-                chain = b["signature"]
         return None
+
+    def last(self, signatures, model):
+        """The last of these blocks that a model reads."""
+        read = [s for s in signatures if s in self.signed and reads(model, self.signed[s]["model"])]
+        return read[-1] if read else None
 
     # --- the reply
 
     def sign(self, body, text):
-        chain = None
-        for m in body["messages"]:
-            for b in blocks(m):
-                if thinks(b) and self.signed.get(b.get("signature"), {}).get("model") == body["model"]:
-                    chain = b["signature"]
+        chain = self.last([b.get("signature") for m in body["messages"] for b in blocks(m) if thinks(b)], body["model"])
         name = base64.b64encode(b"signature %d" % len(self.signed)).decode()
         self.signed[name] = {"text": text, "model": body["model"], "before": chain, "prefix": list(prefixes(body))[-1]}
         return name

@@ -1,4 +1,4 @@
-/* test_gemini.c -- what only Gemini has: names of models, URLs of two services,
+/* test_gemini.c -- what only Gemini has: URLs of two services,
  * signatures that go back on their part, arguments in pieces. What a reply
  * decodes to and what a request looks like is in tests/replay. */
 #include <setjmp.h>
@@ -12,95 +12,8 @@
 #include "model/codec/decoder.h"
 #include "model/message/message_json.h"
 #include "model/vendor/gemini/gemini_args.h"
-#include "model/catalog/gemini_model.h"
+#include "model/catalog/model_facts.h"
 #include "json/writer.h"
-
-/* --- models */
-
-static void test_names(void **state) {
-    (void)state;
-    static const struct {
-        const char *name;
-        enum ch_gemini_tier tier;
-        int major, minor;
-    } rows[] = {
-        {"gemini-2.5-flash", CH_GEMINI_FLASH, 2, 5},
-        {"gemini-2.5-flash-lite-preview-09-2025", CH_GEMINI_FLASH_LITE, 2, 5},
-        {"models/gemini-3-pro-preview", CH_GEMINI_PRO, 3, 0},
-        {"projects/p/locations/l/publishers/google/models/gemini-3.5-flash", CH_GEMINI_FLASH, 3, 5},
-        {"gemini-pro-latest", CH_GEMINI_PRO, 0, 0},
-        {"gemini-robotics-er-1.5-preview", CH_GEMINI_OTHER, 0, 0},
-        {"gemma-3-27b-it", CH_GEMINI_NOT, 0, 0},
-        {"test", CH_GEMINI_NOT, 0, 0},
-        {"", CH_GEMINI_NOT, 0, 0},
-        {"gemini-99999999999-pro", CH_GEMINI_OTHER, 9999, 0}, /* no overflow */
-    };
-    for (size_t i = 0; i < CH_LEN(rows); i++) {
-        struct ch_gemini g = ch_gemini_parse(ch_sv_str(rows[i].name));
-        assert_int_equal(g.major, rows[i].major);
-        assert_int_equal(g.minor, rows[i].minor);
-        assert_int_equal(g.tier, rows[i].tier);
-    }
-}
-
-static void test_same(void **state) {
-    (void)state;
-    static const struct {
-        const char *a, *b;
-        bool same;
-    } rows[] = {
-        {"gemini-3-pro-preview", "gemini-3.1-pro-preview", true},
-        {"gemini-2.5-flash", "models/gemini-2.5-flash-001", true},
-        {"gemini-2.5-flash", "gemini-2.5-flash-lite", false},
-        {"gemini-2.5-flash", "gemini-3-flash", false},
-        {"gemini-2.5-pro", "gemini-2.5-flash", false},
-        {"gemini-flash-latest", "gemini-3.5-flash", true},
-        {"my-endpoint", "gemini-2.5-pro", true},
-    };
-    for (size_t i = 0; i < CH_LEN(rows); i++) {
-        assert_int_equal(ch_gemini_same(ch_sv_str(rows[i].a), ch_sv_str(rows[i].b)), rows[i].same);
-        assert_int_equal(ch_gemini_same(ch_sv_str(rows[i].b), ch_sv_str(rows[i].a)), rows[i].same);
-    }
-}
-
-static void test_thinking(void **state) {
-    (void)state;
-    static const struct {
-        const char *name;
-        enum ch_effort effort;
-        const char *level;
-        int64_t budget; /* -1: none */
-    } rows[] = {
-        {"gemini-2.5-flash", CH_EFFORT_OFF, NULL, 0},
-        {"gemini-2.5-pro", CH_EFFORT_OFF, NULL, 128},
-        {"gemini-2.5-flash-lite", CH_EFFORT_HIGH, NULL, 24576},
-        {"gemini-2.5-pro", CH_EFFORT_HIGH, NULL, 32768},
-        {"gemini-2.5-pro", CH_EFFORT_DEFAULT, NULL, -1},
-        {"gemini-2.0-flash", CH_EFFORT_HIGH, NULL, -1},
-        {"gemma-3-27b-it", CH_EFFORT_HIGH, NULL, -1},
-        {"gemini-3-pro-preview", CH_EFFORT_OFF, "LOW", -1},
-        {"gemini-3-pro-preview", CH_EFFORT_MEDIUM, "LOW", -1},
-        {"gemini-3.1-pro-preview", CH_EFFORT_MEDIUM, "MEDIUM", -1},
-        {"gemini-3-flash", CH_EFFORT_OFF, "MINIMAL", -1},
-        {"gemini-3.7-flash", CH_EFFORT_OFF, "LOW", -1},
-        {"gemini-flash-latest", CH_EFFORT_OFF, "LOW", -1},
-        {"gemini-flash-latest", CH_EFFORT_LOW, "LOW", -1},
-    };
-    const struct ch_endpoint endpoint = {0};
-    for (size_t i = 0; i < CH_LEN(rows); i++) {
-        struct ch_gemini_thinking t =
-            ch_gemini_thinking(&(struct ch_model_request){.endpoint = &endpoint,
-                                                          .model = ch_sv_str(rows[i].name),
-                                                          .effort = rows[i].effort});
-        assert_int_equal(t.has_budget, rows[i].budget >= 0);
-        if (t.has_budget)
-            assert_int_equal(t.budget, rows[i].budget);
-        if (rows[i].level)
-            assert_string_equal(t.level, rows[i].level);
-        else
-            assert_null(t.level);
-    }
-}
 
 /* --- URLs */
 
@@ -439,9 +352,7 @@ static void test_many_pieces(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),       cmocka_unit_test(test_same),
-        cmocka_unit_test(test_thinking),    cmocka_unit_test(test_urls),
+    const struct CMUnitTest tests[] = {    cmocka_unit_test(test_urls),
         cmocka_unit_test(test_credentials), cmocka_unit_test(test_replay),
         cmocka_unit_test(test_short_way),   cmocka_unit_test(test_retry_info),
         cmocka_unit_test(test_pieces),      cmocka_unit_test(test_many_pieces),

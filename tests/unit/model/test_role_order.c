@@ -14,6 +14,7 @@
 
 #include "base/mem.h"
 #include "json/json.h"
+#include "model/catalog/model_facts.h"
 #include "model/catalog/provider.h"
 #include "model/codec/codec.h"
 #include "model/codec/encoder.h"
@@ -184,10 +185,13 @@ static void test_models(void **state) {
                 {"openai", "Devstral-Small-2507", true},
                 {"openai", "codestral-latest", true},
                 {"openai", "mixtral-8x22b", true},
+                {"openai", "Ministral-8B-Instruct", true},
+                {"openai", "pixtral-12b", true},
                 {"openai", "gpt-5", false},
                 {"anthropic", "mistral-large", false}};
     for (size_t i = 0; i < CH_LEN(rows); i++)
-        assert_int_equal(ch_quirks_of_model(ch_sv_str(rows[i].api), ch_sv_str(rows[i].model)) &
+        assert_int_equal(ch_quirks_of_model(ch_sv_str(rows[i].api),
+                                            ch_model_facts(ch_sv_str(rows[i].model))) &
                              CH_Q_ALTERNATE,
                          rows[i].alternate ? CH_Q_ALTERNATE : 0);
 }

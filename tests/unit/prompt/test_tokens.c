@@ -104,7 +104,8 @@ static void check_script(const struct script *s, size_t least, size_t most) {
                                          "qwen/qwen3-coder", "mistral-large-latest"};
     for (size_t m = 0; m < CH_LEN(models); m++) {
         size_t want = s->counted[m];
-        size_t n = ch_tokens_as(ch_sv_str(s->text), ch_counting_of(ch_sv_str(models[m])));
+        enum ch_counting how = (enum ch_counting)ch_model_facts(ch_sv_str(models[m]))->counting;
+        size_t n = ch_tokens_as(ch_sv_str(s->text), how);
         if (n * 100 < want * least || n * 100 > want * most)
             fail_msg("%s, %.20s: guessed %zu, counted %zu", models[m], s->text, n, want);
     }
@@ -116,9 +117,35 @@ static void test_scripts(void **state) {
         check_script(&scripts[i], 85, 115);
     for (size_t i = 0; i < CH_LEN(others); i++)
         check_script(&others[i], 80, 150);
-    assert_int_equal(ch_counting_of(CH_SV("")), CH_COUNTING_USUAL);
-    assert_int_equal(ch_counting_of(CH_SV("gpt-4-turbo")), CH_COUNTING_OLDER);
-    assert_int_equal(ch_counting_of(CH_SV("gpt-4.1")), CH_COUNTING_USUAL);
+}
+
+static void test_vocabularies_of_models(void **state) {
+    (void)state;
+    static const struct {
+        const char *model;
+        enum ch_counting how;
+    } cases[] = {
+        {"", CH_COUNTING_USUAL},
+        {"gpt-4-turbo", CH_COUNTING_OLDER},
+        {"gpt-4-0613", CH_COUNTING_OLDER},
+        {"gpt-4.1", CH_COUNTING_USUAL},
+        {"gpt-4o-2024-08-06", CH_COUNTING_USUAL},
+        {"claude-opus-4-6", CH_COUNTING_USUAL},
+        {"claude-opus-4-7", CH_COUNTING_FINE},
+        {"us.anthropic.claude-sonnet-5-5", CH_COUNTING_FINE},
+        {"us.deepseek.r1-v1:0", CH_COUNTING_DEEPSEEK},
+        {"deepseek-r1-distill-qwen-32b", CH_COUNTING_DEEPSEEK},
+        {"codellama:7b", CH_COUNTING_META},
+        {"gemma3:27b", CH_COUNTING_GOOGLE},
+        {"mistralai/Mixtral-8x22B", CH_COUNTING_MISTRAL},
+        {"QwQ-32B", CH_COUNTING_ALIBABA},
+    };
+    for (size_t i = 0; i < CH_LEN(cases); i++)
+        if (ch_model_facts(ch_sv_str(cases[i].model))->counting != cases[i].how)
+            fail_msg("%s", cases[i].model);
+    struct ch_sv text = CH_SV("The quick brown fox jumps over the lazy dog, and then sleeps.");
+    size_t usual = ch_tokens(text), fine = ch_tokens_as(text, CH_COUNTING_FINE);
+    assert_in_range(fine, usual * 13 / 10 - 1, usual * 13 / 10 + 1);
 }
 
 static void test_edges(void **state) {
@@ -185,6 +212,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_guesses),
         cmocka_unit_test(test_scripts),
+        cmocka_unit_test(test_vocabularies_of_models),
         cmocka_unit_test(test_edges),
         cmocka_unit_test(test_long_runs),
         cmocka_unit_test(test_bound),

@@ -6,8 +6,8 @@
  *
  * Cache marks are on the last system block, on the last tool, and at the top level, where
  * the server marks the last block itself; so later messages never change earlier bytes.
- * Thinking blocks are sent back unchanged, including the signature, to the model that made them,
- * or to any that binds reasoning; Anthropic-specific blocks only to their model's service. */
+ * Thinking blocks are sent back unchanged, including the signature, to the model that made them
+ * and to models of its group; Anthropic-specific blocks only to their model's service. */
 #include "model/vendor/anthropic/anthropic_encode.h"
 
 #include "json/json.h"
@@ -40,7 +40,7 @@ static bool anthropic_encode_interleaves(const struct ch_model_request *req) {
     if (req->effort <= CH_EFFORT_OFF || !req->ntools)
         return false;
     struct ch_thinking p = ch_thinking_for(req);
-    return p.budget && ch_claude_parse(req->model).family != CH_CLAUDE_NOT;
+    return p.budget && ch_request_facts(req)->maker == CH_MAKER_ANTHROPIC;
 }
 
 int ch_anthropic_http(const struct ch_model_request *req, struct ch_arena *a,
@@ -212,7 +212,7 @@ static struct ch_sv container_in(const struct ch_model_request *req, const struc
     for (uint32_t i = 0; i < m->nblocks; i++) {
         const struct ch_block *b = &m->blocks[i];
         if (b->type == CH_BLOCK_OPAQUE && ch_sv_is(b->name, CH_ANTHROPIC_CONTAINER) &&
-            ch_encode_is_own(req, m, "anthropic", &ch_claude_names))
+            ch_encode_is_own(req, m, "anthropic"))
             ch_json_parse(a, b->text, CH_JSON_STRICT, &v, NULL, NULL);
     }
     return ch_json_get_str(v, "id");
@@ -327,7 +327,7 @@ static void write_edits(const struct ch_model_request *req, struct ch_jw *w) {
 }
 
 bool ch_anthropic_reads_compaction(const struct ch_model_request *req, const struct ch_msg *m) {
-    return ch_encode_is_own(req, m, "anthropic", &ch_claude_names);
+    return ch_encode_is_own(req, m, "anthropic");
 }
 
 int ch_anthropic_tail(const struct ch_model_request *req, struct ch_buf *out,
@@ -382,7 +382,7 @@ struct writing {
 /* Made by this service: its own blocks may be sent back. Asked by blocks that depend on the
  * author; most do not. */
 static bool anthropic_encode_is_own(const struct writing *x) {
-    return ch_encode_is_own(x->req, x->m, "anthropic", &ch_claude_names);
+    return ch_encode_is_own(x->req, x->m, "anthropic");
 }
 
 /* The beginning of a block, the same with the name of its next member, and a name. Such texts
@@ -456,17 +456,10 @@ static void anthropic_encode_write_media(struct writing *x, const struct ch_bloc
     anthropic_encode_end_block(x);
 }
 
-/* Reasoning is sent back to the model that wrote it. Of models that bind reasoning, the service
- * takes the reasoning of all models, and leaves out what the requested one cannot read. */
-static bool takes_reasoning(const struct writing *x) {
-    if (ch_encode_wrote(x->req, x->m, "anthropic", &ch_claude_names))
-        return true;
-    return !x->req->without_reasoning && ch_request_is(x->req, CH_M_BINDS) &&
-           anthropic_encode_is_own(x);
-}
-
+/* Reasoning is sent back to the model that wrote it, and to models of its group: their service
+ * drops what a model cannot read, and refuses what is missing in the middle. */
 static void anthropic_encode_write_reasoning(struct writing *x, const struct ch_block *b) {
-    if (!b->extra.n || !takes_reasoning(x))
+    if (!b->extra.n || !ch_encode_wrote(x->req, x->m, "anthropic"))
         return;
     bool redacted = b->flags & CH_F_REDACTED;
     anthropic_encode_begin_block(x, redacted ? BLOCK("redacted_thinking") : BLOCK("thinking"));

@@ -5,7 +5,7 @@
  *       tail      a cache mark, ]}],"inferenceConfig",... members that may change each turn }
  *
  * Cache marks are separate blocks: after the system prompt, after the tools, and after the
- * last message, in the tail. The model id names the maker, which determines the accepted
+ * last message, in the tail. The maker of the model (model_facts.h) determines the accepted
  * parameters. Parameters that may be unsupported are omitted, because the service rejects
  * them instead of ignoring them. */
 #include "base/error.h"
@@ -17,36 +17,22 @@
 #include "model/catalog/learnt.h"
 #include "model/catalog/thinking.h"
 
-/* --- the maker of a model */
-
-enum ch_maker ch_bedrock_maker(struct ch_sv model) {
-    static const struct {
-        const char *part;
-        enum ch_maker maker;
-    } parts[] = {
-        {"amazon.nova-2", CH_MAKER_NOVA_2},   {"amazon.nova", CH_MAKER_NOVA},
-        {"openai.gpt-oss", CH_MAKER_GPT_OSS}, {"openai.gpt", CH_MAKER_GPT},
-        {"mistral.", CH_MAKER_MISTRAL},
-    };
-    if (ch_claude_parse(model).family != CH_CLAUDE_NOT)
-        return CH_MAKER_CLAUDE;
-    for (size_t i = 0; i < CH_LEN(parts); i++)
-        if (ch_sv_contains_nocase(model, parts[i].part))
-            return parts[i].maker;
-    return CH_MAKER_OTHER;
+static unsigned maker_of(const struct ch_model_request *req) {
+    return ch_request_facts(req)->maker;
 }
 
-static bool bedrock_encode_marks_cache(const struct ch_model_request *req, enum ch_maker f) {
-    struct ch_claude c = ch_claude_parse(req->model);
-    if (req->endpoint->quirks & CH_Q_NO_CACHE_MARKS || req->cache == CH_CACHE_OFF)
-        return false;
-    if (f == CH_MAKER_CLAUDE)
-        return ch_claude_from(c, 3, 7) || (c.family == CH_CLAUDE_HAIKU && ch_claude_from(c, 3, 5));
-    return ch_maker_is_nova(f);
+/* Nova 2 is the first that reasons. */
+static bool is_nova_2(const struct ch_model_request *req) {
+    return maker_of(req) == CH_MAKER_AMAZON && ch_request_facts(req)->efforts;
+}
+
+static bool bedrock_encode_marks_cache(const struct ch_model_request *req) {
+    return !(req->endpoint->quirks & CH_Q_NO_CACHE_MARKS) && req->cache != CH_CACHE_OFF &&
+           ch_request_is(req, CH_M_CACHE_5M);
 }
 
 static void bedrock_encode_write_cache_mark(const struct ch_model_request *req, struct ch_jw *w) {
-    bool hour = req->cache == CH_CACHE_LONG && ch_claude_from(ch_claude_parse(req->model), 4, 5);
+    bool hour = req->cache == CH_CACHE_LONG && ch_request_is(req, CH_M_CACHE_1H);
     ch_jw_raw(w, hour ? CH_SV("{\"cachePoint\":{\"type\":\"default\",\"ttl\":\"1h\"}}")
                       : CH_SV("{\"cachePoint\":{\"type\":\"default\"}}"));
 }
@@ -54,7 +40,7 @@ static void bedrock_encode_write_cache_mark(const struct ch_model_request *req, 
 bool ch_bedrock_takes_schema(const struct ch_model_request *req) {
     CH_BUF_AUTO strict = {0};
     return !(req->endpoint->quirks & CH_Q_NO_OUTPUT_SCHEMA) &&
-           ch_bedrock_maker(req->model) == CH_MAKER_CLAUDE &&
+           maker_of(req) == CH_MAKER_ANTHROPIC &&
            ch_request_is(req, CH_M_SCHEMA) &&
            ch_encode_strict(req->output_schema, CH_CLEAN_ANTHROPIC_STRICT, &strict);
 }
@@ -120,11 +106,12 @@ static void write_tool(const struct ch_model_request *req, const struct ch_tool_
 }
 
 /* Other makers reject a forced choice; Mistral supports "any" but not a named tool. */
-static void bedrock_encode_write_tool_choice(const struct ch_model_request *req, enum ch_maker f,
+static void bedrock_encode_write_tool_choice(const struct ch_model_request *req,
                                              struct ch_jw *w) {
     char name[CH_NAME_ROOM];
-    bool taken = f == CH_MAKER_CLAUDE ? !ch_request_is(req, CH_M_NO_FORCED)
-                                      : ch_maker_is_nova(f) || f == CH_MAKER_MISTRAL;
+    unsigned f = maker_of(req);
+    bool taken = (f == CH_MAKER_ANTHROPIC || f == CH_MAKER_AMAZON || f == CH_MAKER_MISTRAL) &&
+                 !ch_request_is(req, CH_M_NO_FORCED);
     if (!ch_is_forced(req) || !taken)
         return;
     bool one = req->choice == CH_CHOICE_ONE && f != CH_MAKER_MISTRAL;
@@ -138,7 +125,7 @@ static void bedrock_encode_write_tool_choice(const struct ch_model_request *req,
 
 /* There is no choice "none": without calls in the history the tools are omitted; with calls
  * the service requires tool definitions. */
-static void bedrock_encode_write_tool_config(const struct ch_model_request *req, enum ch_maker f,
+static void bedrock_encode_write_tool_config(const struct ch_model_request *req,
                                              struct ch_jw *w) {
     static const struct ch_tool_def stub = {
         .name = {"unavailable", 11},
@@ -153,16 +140,15 @@ static void bedrock_encode_write_tool_config(const struct ch_model_request *req,
     if (!req->ntools && !req->server_tools.n)
         write_tool(req, &stub, w);
     ch_encode_extra_tools(req, w);
-    if (f == CH_MAKER_CLAUDE && bedrock_encode_marks_cache(req, f))
+    if (maker_of(req) == CH_MAKER_ANTHROPIC && bedrock_encode_marks_cache(req))
         bedrock_encode_write_cache_mark(req, w);
     ch_jw_end(w, ']');
-    bedrock_encode_write_tool_choice(req, f, w);
+    bedrock_encode_write_tool_choice(req, w);
     ch_jw_end(w, '}');
 }
 
 int ch_bedrock_head(const struct ch_model_request *req, struct ch_buf *out,
                     struct chela_error *err CH_UNUSED) {
-    enum ch_maker f = ch_bedrock_maker(req->model);
     struct ch_jw w = ch_jw(out);
     ch_jw_begin(&w, '{');
     if (!ch_is_blank(req->system)) {
@@ -170,11 +156,11 @@ int ch_bedrock_head(const struct ch_model_request *req, struct ch_buf *out,
         ch_jw_begin(&w, '{');
         ch_jw_kstr(&w, "text", req->system);
         ch_jw_end(&w, '}');
-        if (bedrock_encode_marks_cache(req, f))
+        if (bedrock_encode_marks_cache(req))
             bedrock_encode_write_cache_mark(req, &w);
         ch_jw_end(&w, ']');
     }
-    bedrock_encode_write_tool_config(req, f, &w);
+    bedrock_encode_write_tool_config(req, &w);
     ch_jw_key(&w, "messages");
     ch_buf_add_str(out, "[{\"role\":\"user\",\"content\":[");
     return CHELA_OK;
@@ -200,15 +186,14 @@ static enum ch_effort nova_effort(const struct ch_model_request *req) {
     return ch_facts_effort(ch_request_facts(req), req->effort);
 }
 
-static void write_inference(const struct ch_model_request *req, enum ch_maker f,
-                            const struct ch_thinking *t, struct ch_jw *w) {
+static void write_inference(const struct ch_model_request *req, const struct ch_thinking *t,
+                            struct ch_jw *w) {
     /* Nova 2 at its highest effort gets neither an output limit nor sampling parameters. */
-    bool free_hand = f == CH_MAKER_NOVA_2 && nova_effort(req) == CH_EFFORT_HIGH;
-    bool budget = f == CH_MAKER_CLAUDE && t->budget;
-    bool claude = f == CH_MAKER_CLAUDE;
+    bool free_hand = is_nova_2(req) && nova_effort(req) == CH_EFFORT_HIGH;
+    bool claude = maker_of(req) == CH_MAKER_ANTHROPIC;
     bool samples = claude ? !ch_request_is(req, CH_M_NO_SAMPLING) && !t->on : !free_hand;
     int64_t most = claude ? t->max_tokens : req->max_output_tokens;
-    bool limit = (req->max_output_tokens > 0 || budget) && !free_hand;
+    bool limit = (req->max_output_tokens > 0 || (claude && t->budget)) && !free_hand;
     if (!limit && !(samples && (req->has_temperature || req->has_top_p)) && !req->nstop)
         return;
     ch_jw_kbegin(w, "inferenceConfig", '{');
@@ -231,10 +216,9 @@ static void write_inference(const struct ch_model_request *req, enum ch_maker f,
 
 /* Only Anthropic's own parameter can disable parallel calls. */
 static void write_claude_choice(const struct ch_model_request *req, struct ch_jw *w) {
-    struct ch_claude c = ch_claude_parse(req->model);
     char name[CH_NAME_ROOM];
     if (!req->no_parallel || !req->ntools || req->choice == CH_CHOICE_NONE ||
-        !ch_claude_from(c, 4, 5))
+        !ch_request_is(req, CH_M_ONE_CALL))
         return;
     bool forced = ch_is_forced(req) && !ch_request_is(req, CH_M_NO_FORCED);
     bool one = forced && req->choice == CH_CHOICE_ONE;
@@ -268,55 +252,55 @@ static void bedrock_encode_write_object(struct ch_jw *w, const char *key, const 
     ch_jw_end(w, '}');
 }
 
-static void write_nova_fields(const struct ch_model_request *req, enum ch_maker f,
-                              struct ch_jw *w) {
-    enum ch_effort effort = nova_effort(req);
-    if (f == CH_MAKER_NOVA_2 && effort == CH_EFFORT_OFF) {
+static void write_nova_fields(const struct ch_model_request *req, struct ch_jw *w) {
+    enum ch_effort effort = is_nova_2(req) ? nova_effort(req) : CH_EFFORT_DEFAULT;
+    if (effort == CH_EFFORT_OFF) {
         bedrock_encode_write_object(w, "reasoningConfig", "type", "disabled");
-    } else if (f == CH_MAKER_NOVA_2 && effort > CH_EFFORT_OFF) {
+    } else if (effort > CH_EFFORT_OFF) {
         ch_jw_kbegin(w, "reasoningConfig", '{');
         ch_jw_kcstr(w, "type", "enabled");
         ch_jw_kcstr(w, "maxReasoningEffort", ch_effort_word(effort));
         ch_jw_end(w, '}');
     }
-    if (req->top_k > 0 && !(f == CH_MAKER_NOVA_2 && effort == CH_EFFORT_HIGH)) {
+    if (req->top_k > 0 && effort != CH_EFFORT_HIGH) {
         ch_jw_kbegin(w, "inferenceConfig", '{');
         ch_jw_kint(w, "topK", req->top_k);
         ch_jw_end(w, '}');
     }
 }
 
-static void write_gpt_fields(const struct ch_model_request *req, enum ch_maker f, struct ch_jw *w) {
+static void write_gpt_fields(const struct ch_model_request *req, struct ch_jw *w) {
     const char *effort = ch_effort_word(ch_facts_effort(ch_request_facts(req), req->effort));
     if (req->effort == CH_EFFORT_DEFAULT)
         return;
-    if (f == CH_MAKER_GPT_OSS)
+    if (maker_of(req) == CH_MAKER_OPENAI_OPEN)
         ch_jw_kcstr(w, "reasoning_effort", effort);
     else
         bedrock_encode_write_object(w, "reasoning", "effort", effort);
 }
 
 enum ch_effort ch_bedrock_sent_effort(const struct ch_model_request *req) {
-    enum ch_maker f = ch_bedrock_maker(req->model);
-    if (f == CH_MAKER_CLAUDE)
+    unsigned f = maker_of(req);
+    if (f == CH_MAKER_ANTHROPIC)
         return ch_thinking_effort(req);
-    if (f == CH_MAKER_NOVA_2 || f == CH_MAKER_GPT_OSS || f == CH_MAKER_GPT)
+    if (is_nova_2(req) || f == CH_MAKER_OPENAI || f == CH_MAKER_OPENAI_OPEN)
         return ch_encode_effort(req);
-    return ch_maker_is_nova(f) || req->effort == CH_EFFORT_OFF ? CH_EFFORT_OFF : CH_EFFORT_DEFAULT;
+    return f == CH_MAKER_AMAZON || req->effort == CH_EFFORT_OFF ? CH_EFFORT_OFF : CH_EFFORT_DEFAULT;
 }
 
 /* Write the maker-specific parameters. */
-static void write_fields(const struct ch_model_request *req, enum ch_maker f,
-                         const struct ch_thinking *t, struct ch_jw *w) {
+static void write_fields(const struct ch_model_request *req, const struct ch_thinking *t,
+                         struct ch_jw *w) {
     CH_BUF_AUTO fields = {0};
+    unsigned f = maker_of(req);
     struct ch_jw inner = ch_jw(&fields);
     ch_jw_begin(&inner, '{');
-    if (f == CH_MAKER_CLAUDE)
+    if (f == CH_MAKER_ANTHROPIC)
         write_claude_fields(req, t, &inner);
-    else if (ch_maker_is_nova(f))
-        write_nova_fields(req, f, &inner);
-    else if (f == CH_MAKER_GPT_OSS || f == CH_MAKER_GPT)
-        write_gpt_fields(req, f, &inner);
+    else if (f == CH_MAKER_AMAZON)
+        write_nova_fields(req, &inner);
+    else if (f == CH_MAKER_OPENAI || f == CH_MAKER_OPENAI_OPEN)
+        write_gpt_fields(req, &inner);
     ch_jw_end(&inner, '}');
     if (fields.n > 2)
         ch_jw_kraw(w, "additionalModelRequestFields", ch_buf_sv(&fields));
@@ -343,7 +327,7 @@ static void bedrock_encode_write_output_config(const struct ch_model_request *re
 size_t ch_bedrock_mark(const struct ch_model_request *req, struct ch_sv messages CH_UNUSED,
                        struct ch_buf *tail) {
     struct ch_jw w = {.out = tail, .comma = true};
-    if (bedrock_encode_marks_cache(req, ch_bedrock_maker(req->model)) && ends_markable(req))
+    if (bedrock_encode_marks_cache(req) && ends_markable(req))
         bedrock_encode_write_cache_mark(req, &w);
     return 0;
 }
@@ -355,7 +339,6 @@ bool ch_bedrock_tail_follows(const struct ch_model_request *req) {
 
 int ch_bedrock_tail(const struct ch_model_request *req, struct ch_buf *out,
                     struct chela_error *err) {
-    enum ch_maker f = ch_bedrock_maker(req->model);
     struct ch_thinking t = ch_thinking_for(req);
     struct ch_jw w = ch_jw(out);
     if (!req->note.n)
@@ -366,8 +349,8 @@ int ch_bedrock_tail(const struct ch_model_request *req, struct ch_buf *out,
     if (ch_encode_extra_has(req, "toolConfig")) /* chela writes toolConfig before the messages */
         return ch_fail(err, CHELA_ECONFIG, "provider %s: extraBody must not contain \"toolConfig\"",
                        req->endpoint->provider);
-    write_inference(req, f, &t, &w);
-    write_fields(req, f, &t, &w);
+    write_inference(req, &t, &w);
+    write_fields(req, &t, &w);
     bedrock_encode_write_output_config(req, &w);
     int rc = ch_encode_extra(req, out, from, err);
     ch_jw_end(&w, '}');

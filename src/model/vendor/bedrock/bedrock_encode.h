@@ -3,8 +3,6 @@
 #define CH_MODEL_BEDROCK_ENCODE_H
 #include "model/vendor/bedrock/bedrock.h"
 
-enum ch_maker ch_bedrock_maker(struct ch_sv model);
-
 /* Members of struct ch_codec (model/codec/codec.h), which states their contracts. */
 int ch_bedrock_http(const struct ch_model_request *req, struct ch_arena *a,
                     struct ch_http_request *out, struct chela_error *err);

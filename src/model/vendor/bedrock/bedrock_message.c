@@ -17,6 +17,7 @@
 #include <stdio.h>
 
 #include "model/vendor/bedrock/bedrock.h"
+#include "model/catalog/model_facts.h"
 #include "model/codec/encode.h"
 #include "model/message/ids.h"
 #include "model/vendor/bedrock/bedrock_encode.h"
@@ -30,25 +31,26 @@
 struct writing {
     struct ch_jw w;
     const struct ch_msg *m;
-    enum ch_maker maker;
+    bool rich;     /* Claude, Nova: media and errors in results, text beside calls */
+    bool pictures; /* replies may hold media */
     const char *prefix; /* prefix of the message kind, until the first text */
     enum ch_id_rule ids;
     bool own;      /* made by this API: service-specific blocks may be sent back */
     bool thoughts; /* made by this model, which verifies them: reasoning may be sent back */
-    bool splits;   /* calls and results are alone in their messages */
     size_t blocks, texts, documents;
 };
 
 static struct writing writing_of(const struct ch_model_request *req, const struct ch_msg *m,
                                  struct ch_buf *out) {
-    struct writing x = {.w = ch_jw(out), .m = m, .maker = ch_bedrock_maker(req->model)};
-    bool short_ids = x.maker == CH_MAKER_MISTRAL || req->endpoint->quirks & CH_Q_ID9;
+    struct writing x = {.w = ch_jw(out), .m = m};
+    unsigned maker = ch_request_facts(req)->maker;
+    bool short_ids = maker == CH_MAKER_MISTRAL || req->endpoint->quirks & CH_Q_ID9;
     x.prefix = ch_msg_kind_prefix(m->kind);
     x.ids = short_ids ? CH_ID_9 : CH_ID_64;
-    x.own = ch_encode_is_own(req, m, "bedrock", &ch_claude_names);
-    x.splits = x.maker != CH_MAKER_CLAUDE && !ch_maker_is_nova(x.maker);
-    x.thoughts =
-        x.maker == CH_MAKER_CLAUDE && ch_encode_wrote(req, m, "bedrock", &ch_claude_names);
+    x.own = ch_encode_is_own(req, m, "bedrock");
+    x.rich = maker == CH_MAKER_ANTHROPIC || maker == CH_MAKER_AMAZON;
+    x.pictures = maker == CH_MAKER_AMAZON;
+    x.thoughts = maker == CH_MAKER_ANTHROPIC && ch_encode_wrote(req, m, "bedrock");
     return x;
 }
 
@@ -80,10 +82,10 @@ static void split_message(struct writing *x, const char *role, const char *text,
 static void keep_apart(struct writing *x, const char *member, bool continues) {
     struct ch_buf *out = x->w.out;
     bool result = strcmp(member, "toolResult") == 0, call = strcmp(member, "toolUse") == 0;
-    if (x->splits && call && (x->texts || continues)) {
+    if (!x->rich && call && (x->texts || continues)) {
         split_message(x, "user", GO_ON, "assistant");
         x->texts = 0;
-    } else if (x->splits && !result && out->n && out->p[out->n - 1] == '\t') {
+    } else if (!x->rich && !result && out->n && out->p[out->n - 1] == '\t') {
         split_message(x, "assistant", NOTED, "user");
     }
 }
@@ -180,7 +182,7 @@ static void write_media_value(struct writing *x, const struct ch_block *b, const
 
 static void bedrock_message_write_media(struct writing *x, const struct ch_block *b) {
     /* of the models, only Nova makes pictures, and may see its own again */
-    bool taken = x->m->kind != CH_MSG_ASSISTANT || ch_maker_is_nova(x->maker);
+    bool taken = x->m->kind != CH_MSG_ASSISTANT || x->pictures;
     const char *format = taken ? bedrock_message_format_of(b) : NULL;
     if (!format) {
         CH_BUF_AUTO note = {0};
@@ -260,8 +262,7 @@ static void write_result_text(struct writing *x, struct ch_sv text) {
 /* One part of a result; a note where its type is unsupported. */
 static void write_result_part(struct writing *x, const struct ch_block *b) {
     CH_BUF_AUTO note = {0};
-    bool rich = x->maker == CH_MAKER_CLAUDE || ch_maker_is_nova(x->maker);
-    const char *format = rich ? bedrock_message_format_of(b) : NULL;
+    const char *format = x->rich ? bedrock_message_format_of(b) : NULL;
     if (!format) {
         ch_encode_note(b, &note);
         write_result_text(x, ch_buf_sv(&note));
@@ -289,11 +290,11 @@ static void bedrock_message_write_result(struct writing *x, const struct ch_bloc
     for (unsigned i = 1; inside && i <= b->span; i++)
         write_result_part(x, b + i);
     ch_jw_end(&x->w, ']');
-    if (error && (x->maker == CH_MAKER_CLAUDE || ch_maker_is_nova(x->maker)))
+    if (error && x->rich)
         ch_jw_kcstr(&x->w, "status", "error");
     ch_jw_end(&x->w, '}');
     bedrock_message_end_block(x);
-    if (x->splits)
+    if (!x->rich)
         ch_buf_addc(x->w.out, '\t');
 }
 
@@ -350,8 +351,8 @@ static void write_blocks(struct writing *x, bool calls, bool others) {
 
 static void bedrock_write_message(struct writing *x) {
     bedrock_message_write_results(x);
-    write_blocks(x, !x->splits, true);
-    if (x->splits)
+    write_blocks(x, x->rich, true);
+    if (!x->rich)
         write_blocks(x, true, false);
     if (x->documents && !x->texts) /* a document needs an accompanying text */
         bedrock_message_write_text(x, CH_SV(SEE_DOCUMENT));

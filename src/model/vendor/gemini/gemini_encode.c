@@ -14,7 +14,7 @@
 
 #include "model/codec/encode.h"
 #include "model/vendor/gemini/gemini.h"
-#include "model/catalog/gemini_model.h"
+#include "model/catalog/model_facts.h"
 #include "model/catalog/learnt.h"
 #include "model/catalog/provider.h"
 #include "model/message/ids.h"
@@ -123,10 +123,14 @@ static void write_calling_config(const struct ch_model_request *req, const char 
     ch_jw_end(w, '}');
 }
 
+bool ch_gemini_signs_calls(const struct ch_model_request *req) {
+    return !ch_request_is(req, CH_M_PLAIN_CALLS);
+}
+
 static void gemini_encode_write_tool_config(const struct ch_model_request *req, struct ch_jw *w) {
     const char *mode = ch_gemini_calling_mode(req);
     /* Gemini 3 runs its own tools beside functions only if asked. */
-    bool both = req->server_tools.n && ch_gemini_is_3(ch_gemini_parse(req->model));
+    bool both = req->server_tools.n && ch_gemini_signs_calls(req);
     if (!req->ntools || (!mode && !both))
         return;
     ch_jw_kbegin(w, "toolConfig", '{');
@@ -137,23 +141,58 @@ static void gemini_encode_write_tool_config(const struct ch_model_request *req, 
     ch_jw_end(w, '}');
 }
 
+/* The least budget of a model that cannot stop thinking is smaller. */
+static int64_t budget_for(const struct ch_model_facts *f, enum ch_effort effort) {
+    int64_t least = f->efforts & 1u << CH_EFFORT_OFF ? 512 : 128;
+    int64_t budgets[] = {[CH_EFFORT_OFF] = 0,
+                         [CH_EFFORT_MINIMAL] = least,
+                         [CH_EFFORT_LOW] = 2048,
+                         [CH_EFFORT_MEDIUM] = 8192};
+    return effort < CH_LEN(budgets) ? budgets[effort] : f->budget_max ? f->budget_max : 24576;
+}
+
+/* From Gemini 3 on, thinking takes a level and cannot be disabled. */
+static const char *level_for(enum ch_effort effort) {
+    static const char *const levels[] = {[CH_EFFORT_MINIMAL] = "MINIMAL",
+                                         [CH_EFFORT_LOW] = "LOW",
+                                         [CH_EFFORT_MEDIUM] = "MEDIUM"};
+    return effort < CH_LEN(levels) ? levels[effort] : "HIGH";
+}
+
+/* The efforts of another maker's model say nothing about this protocol; those of an unknown model
+ * are the user's. */
+static bool thinks_by_effort(const struct ch_model_facts *f) {
+    return f->efforts && (f->maker == CH_MAKER_GOOGLE || !f->match);
+}
+
 static void write_thinking(const struct ch_model_request *req, struct ch_jw *w) {
-    struct ch_gemini_thinking t = ch_gemini_thinking(req);
-    if (!t.level && !t.has_budget && !t.shown)
+    const struct ch_model_facts *f = ch_request_facts(req);
+    enum ch_effort effort = ch_facts_effort(f, req->effort);
+    bool refused = req->endpoint->learnt.omit & (CH_PART_SUMMARY | CH_PART_EFFORT);
+    bool shown = req->effort != CH_EFFORT_OFF && !refused;
+    if (!thinks_by_effort(f) || !(shown || effort != CH_EFFORT_DEFAULT))
         return;
     ch_jw_kbegin(w, "thinkingConfig", '{');
-    if (t.shown)
+    if (shown)
         ch_jw_kbool(w, "includeThoughts", true);
-    if (t.level)
-        ch_jw_kcstr(w, "thinkingLevel", t.level);
-    else if (t.has_budget)
-        ch_jw_kint(w, "thinkingBudget", t.budget);
+    if (effort != CH_EFFORT_DEFAULT && f->flags & CH_M_BUDGET)
+        ch_jw_kint(w, "thinkingBudget", budget_for(f, effort));
+    else if (effort != CH_EFFORT_DEFAULT)
+        ch_jw_kcstr(w, "thinkingLevel", level_for(effort));
     ch_jw_end(w, '}');
 }
 
+const char *ch_gemini_level(const struct ch_model_request *req) {
+    const struct ch_model_facts *f = ch_request_facts(req);
+    enum ch_effort effort = ch_facts_effort(f, req->effort);
+    if (effort == CH_EFFORT_DEFAULT || !thinks_by_effort(f))
+        return NULL;
+    return level_for(effort == CH_EFFORT_OFF ? CH_EFFORT_MINIMAL : effort);
+}
+
 enum ch_effort ch_gemini_sent_effort(const struct ch_model_request *req) {
-    struct ch_gemini_thinking t = ch_gemini_thinking(req);
-    return t.level || t.has_budget ? ch_encode_effort(req) : CH_EFFORT_OFF;
+    bool sent = req->effort != CH_EFFORT_DEFAULT && thinks_by_effort(ch_request_facts(req));
+    return sent ? ch_encode_effort(req) : CH_EFFORT_OFF;
 }
 
 static void write_stop(const struct ch_model_request *req, struct ch_jw *w) {
@@ -187,7 +226,7 @@ static void gemini_encode_write_sampling(const struct ch_model_request *req, str
 /* Before Gemini 3, structured output cannot be combined with tools. */
 bool ch_gemini_takes_schema(const struct ch_model_request *req) {
     return !(req->endpoint->quirks & CH_Q_NO_OUTPUT_SCHEMA) &&
-           (!req->ntools || ch_gemini_is_3(ch_gemini_parse(req->model)));
+           (!req->ntools || ch_gemini_signs_calls(req));
 }
 
 /* The members of generationConfig. */
@@ -235,19 +274,13 @@ int ch_gemini_tail(const struct ch_model_request *req, struct ch_buf *out,
 
 /* --- messages */
 
-static bool gemini_encode_is_known(struct ch_sv model) {
-    return ch_gemini_parse(model).tier != CH_GEMINI_NOT;
-}
-
-const struct ch_model_names ch_gemini_names = {ch_gemini_same, gemini_encode_is_known, true};
-
 /* State while writing the parts of one content. */
 struct writing {
     struct ch_jw w;
     struct ch_buf *out;
     const char *prefix; /* prefix of the message kind, until the first text */
     bool own;           /* made by this model: signatures and specific parts are sent back */
-    bool is_3;          /* Gemini 3: ids, required signatures, media in results */
+    bool signs;         /* calls have ids and signatures, and results media */
     bool called;        /* a call was written */
     size_t mark, parts;
 };
@@ -257,8 +290,8 @@ static struct writing begin_content(const struct ch_model_request *req, const st
     struct writing x = {.out = out, .mark = ch_encode_begin(out, !out->n)};
     x.w = ch_jw(out);
     x.prefix = ch_msg_kind_prefix(m->kind);
-    x.own = ch_encode_wrote(req, m, "gemini", &ch_gemini_names);
-    x.is_3 = ch_gemini_is_3(ch_gemini_parse(req->model));
+    x.own = ch_encode_wrote(req, m, "gemini");
+    x.signs = ch_gemini_signs_calls(req);
     ch_jw_begin(&x.w, '{');
     ch_jw_kcstr(&x.w, "role", m->kind == CH_MSG_ASSISTANT ? "model" : "user");
     ch_jw_kbegin(&x.w, "parts", '[');
@@ -352,7 +385,7 @@ static void gemini_encode_write_media(struct writing *x, const struct ch_block *
 static bool fits_response(const struct writing *x, const struct ch_block *b) {
     static const char *const types[] = {"image/png", "image/jpeg", "image/webp", "application/pdf"};
     for (size_t i = 0; i < CH_LEN(types); i++)
-        if (x->is_3 && !(b->flags & CH_F_URL) && ch_sv_is(b->name, types[i]))
+        if (x->signs && !(b->flags & CH_F_URL) && ch_sv_is(b->name, types[i]))
             return true;
     return false;
 }
@@ -379,7 +412,7 @@ static void gemini_encode_write_result(struct writing *x, const struct ch_block 
     struct ch_sv nothing = b->span ? CH_SV("(follows)") : CH_SV(NO_OUTPUT);
     begin_part(x);
     ch_jw_kbegin(&x->w, "functionResponse", '{');
-    if (x->is_3)
+    if (x->signs)
         ch_jw_kstr(&x->w, "id", ch_id_for(CH_ID_64, b->id, id));
     ch_jw_kstr(&x->w, "name", ch_name_for(MAX_NAME, b->name, name));
     ch_jw_kbegin(&x->w, "response", '{');
@@ -433,12 +466,12 @@ static void gemini_encode_results(const struct ch_model_request *req, const stru
 static void gemini_encode_write_call(struct writing *x, const struct ch_block *b) {
     char id[CH_ID_ROOM], name[CH_NAME_ROOM];
     struct ch_sv signature = x->own ? b->extra : CH_SV("");
-    if (!signature.n && x->is_3 && !x->called)
+    if (!signature.n && x->signs && !x->called)
         signature = CH_SV(CH_GEMINI_NO_SIGNATURE);
     x->called = true;
     begin_part(x);
     ch_jw_kbegin(&x->w, "functionCall", '{');
-    if (x->is_3)
+    if (x->signs)
         ch_jw_kstr(&x->w, "id", ch_id_for(CH_ID_64, b->id, id));
     ch_jw_kstr(&x->w, "name", ch_name_for(MAX_NAME, b->name, name));
     ch_jw_key(&x->w, "args");

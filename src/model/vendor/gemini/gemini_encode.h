@@ -20,7 +20,12 @@ enum ch_effort ch_gemini_sent_effort(const struct ch_model_request *req);
 
 /* --- shared with the codec of Interactions */
 
-extern const struct ch_model_names ch_gemini_names;
+/* From Gemini 3 on, calls have ids, a call of the current turn needs a signature, results may hold
+ * media, and tools can be combined with structured output. Unknown models count as new, because
+ * servers in front of them follow the newest protocol. */
+bool ch_gemini_signs_calls(const struct ch_model_request *req);
+/* The level of thinking for a protocol without budgets; NULL: none. */
+const char *ch_gemini_level(const struct ch_model_request *req);
 
 /* Write the schema in the supported subset; arguments are validated against the original. */
 void ch_gemini_write_schema(struct ch_jw *w, const char *key, struct ch_sv schema);

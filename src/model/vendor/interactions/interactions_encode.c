@@ -14,7 +14,7 @@
  * There is no switch for parallel calls: no_parallel is ignored. */
 #include "model/vendor/interactions/interactions_encode.h"
 
-#include "model/catalog/gemini_model.h"
+#include "model/catalog/model_facts.h"
 #include "model/codec/encode.h"
 #include "model/message/ids.h"
 #include "model/vendor/gemini/gemini_encode.h"
@@ -324,8 +324,8 @@ int ch_interactions_message(const struct ch_model_request *req, const struct ch_
         ch_buf_add_str(out, "{\"type\":\"user_input\",\"content\":[{\"type\":\"text\",\"text\":\""
                             CH_ENCODE_CONTINUED "\"}]}");
     x.own = reply && !req->without_reasoning &&
-            ch_encode_is_own(req, m, CH_INTERACTIONS, &ch_gemini_names);
-    x.signs = reply && ch_gemini_is_3(ch_gemini_parse(req->model));
+            ch_encode_is_own(req, m, CH_INTERACTIONS);
+    x.signs = reply && ch_gemini_signs_calls(req);
     if (m->kind == CH_MSG_RESULTS)
         interactions_encode_results(&x, m);
     else

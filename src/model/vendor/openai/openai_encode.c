@@ -11,7 +11,6 @@
 #include "model/vendor/openai/openai_encode.h"
 
 #include "model/codec/encode.h"
-#include "model/catalog/gpt.h"
 #include "model/catalog/learnt.h"
 #include "model/message/ids.h"
 #include "model/vendor/openai/openai.h"
@@ -42,15 +41,14 @@ static bool is_mistral(const struct ch_model_request *req) {
 /* A reasoning model of OpenAI's takes neither sampling parameters nor logprobs unless its effort
  * is none. */
 static bool reasons_now(const struct ch_model_request *req) {
-    return openai_encode_is_plain(req) && ch_gpt_request_reasons(req) &&
+    return openai_encode_is_plain(req) && ch_encode_reasons(req) &&
            ch_encode_effort(req) != CH_EFFORT_OFF;
 }
 
 static bool takes_effort(const struct ch_model_request *req) {
     if (openai_encode_is_plain(req))
-        return ch_gpt_request_reasons(req);
-    if (is_mistral(req) && !ch_sv_starts(req->model, "mistral-small") &&
-        !ch_sv_starts(req->model, "mistral-medium"))
+        return ch_encode_reasons(req);
+    if (is_mistral(req) && !ch_request_facts(req)->efforts)
         return openai_encode_has_quirk(req, CH_Q_REASONS);
     return !openai_encode_has_quirk(req, CH_Q_NO_REASONING);
 }
@@ -214,7 +212,7 @@ static void openai_encode_write_sampling(const struct ch_model_request *req, str
                    openai_encode_has_quirk(req, CH_Q_MAX_TOKENS) ? "max_tokens"
                                                                  : "max_completion_tokens",
                    req->max_output_tokens);
-    bool own = openai_encode_is_plain(req) && ch_gpt_request_reasons(req);
+    bool own = openai_encode_is_plain(req) && ch_encode_reasons(req);
     bool sampled = !(own && reasons_now(req)) && !ch_request_is(req, CH_M_NO_SAMPLING);
     if (req->has_temperature && sampled)
         ch_jw_kdouble(w, "temperature", req->temperature);
@@ -256,7 +254,7 @@ static void openai_encode_write_output_schema(const struct ch_model_request *req
 static void write_router_cache(const struct ch_model_request *req, struct ch_jw *w) {
     if (!openai_encode_has_quirk(req, CH_Q_REASONING_OBJECT) ||
         openai_encode_has_quirk(req, CH_Q_NO_CACHE_MARKS) || req->cache == CH_CACHE_OFF ||
-        !ch_sv_starts(req->model, "anthropic/"))
+        ch_request_facts(req)->maker != CH_MAKER_ANTHROPIC)
         return;
     ch_jw_kbegin(w, "cache_control", '{');
     ch_jw_kcstr(w, "type", "ephemeral");
@@ -271,7 +269,7 @@ static void openai_encode_write_cache(const struct ch_model_request *req, struct
         return;
     if (req->cache_key.n)
         ch_jw_kstr(w, "prompt_cache_key", req->cache_key);
-    if (req->cache == CH_CACHE_LONG && ch_request_is(req, CH_M_LONG_CACHE))
+    if (req->cache == CH_CACHE_LONG && ch_request_is(req, CH_M_CACHE_24H))
         ch_jw_kcstr(w, "prompt_cache_retention", "24h");
 }
 
@@ -428,8 +426,7 @@ static void openai_encode_results(const struct ch_model_request *req, const stru
 
 /* True if the requested model wrote this reply. */
 static bool openai_encode_is_own(const struct ch_model_request *req, const struct ch_msg *m) {
-    static const struct ch_model_names names = {.same = ch_gpt_same};
-    return ch_encode_wrote(req, m, "openai", &names);
+    return ch_encode_wrote(req, m, "openai");
 }
 
 static const struct ch_block *find_reasoning(const struct ch_msg *m) {

@@ -15,7 +15,6 @@
 
 #include "model/codec/compacted.h"
 #include "model/codec/encode.h"
-#include "model/catalog/gpt.h"
 #include "model/catalog/learnt.h"
 #include "model/message/ids.h"
 #include "model/vendor/responses/responses.h"
@@ -26,8 +25,6 @@
 #define MAX_ITEM_ID 64
 #define MIN_OUTPUT_TOKENS 16 /* minimum of the API */
 #define COMPACT_AT_LEAST 1000 /* minimum of the API */
-
-static const struct ch_model_names gpt_names = {.same = ch_gpt_same};
 
 static bool responses_encode_has_quirk(const struct ch_model_request *req, unsigned q) {
     return req->endpoint->quirks & q;
@@ -41,17 +38,10 @@ static bool responses_encode_is_plain(const struct ch_model_request *req) {
 /* OpenAI models that are known not to reason reject reasoning parameters; so does a
  * deployment with an unknown name (Azure). */
 static bool may_reason(const struct ch_model_request *req) {
-    struct ch_sv model = ch_gpt_bare(req->model);
-    if (responses_encode_has_quirk(req, CH_Q_REASONS | CH_Q_NO_REASONING))
-        return responses_encode_has_quirk(req, CH_Q_REASONS);
-    if (ch_sv_starts(model, "ft:"))
-        model = ch_sv(model.p + 3, model.n - 3);
-    if (ch_gpt_reasons(model))
-        return true;
-    bool gpt = ch_sv_starts(model, "gpt-3") || ch_sv_starts(model, "gpt-4") ||
-               (ch_sv_starts(model, "gpt-") && ch_sv_contains_nocase(model, "chat")) ||
-               ch_sv_starts(model, "chatgpt");
-    return !gpt && !responses_encode_has_quirk(req, CH_Q_API_KEY);
+    if (responses_encode_has_quirk(req, CH_Q_REASONS | CH_Q_NO_REASONING) ||
+        ch_request_facts(req)->maker == CH_MAKER_OPENAI)
+        return ch_encode_reasons(req);
+    return !responses_encode_has_quirk(req, CH_Q_API_KEY);
 }
 
 /* --- HTTP */
@@ -131,7 +121,7 @@ static void responses_encode_write_tool_choice(const struct ch_model_request *re
 
 /* A reasoning model takes no sampling parameters unless its effort is none. */
 static bool reasons_now(const struct ch_model_request *req) {
-    return ch_gpt_request_reasons(req) && ch_encode_effort(req) != CH_EFFORT_OFF;
+    return ch_encode_reasons(req) && ch_encode_effort(req) != CH_EFFORT_OFF;
 }
 
 /* Stop sequences and seed are not supported. */
@@ -164,7 +154,7 @@ static void responses_encode_write_output_schema(const struct ch_model_request *
 /* A summary is the readable form of the reasoning, which the service sends on request only. Some
  * accounts may not request it; their refusal is remembered. */
 static void responses_encode_write_reasoning(const struct ch_model_request *req, struct ch_jw *w) {
-    bool off = req->effort == CH_EFFORT_OFF, own = ch_gpt_request_reasons(req);
+    bool off = req->effort == CH_EFFORT_OFF, own = ch_encode_reasons(req);
     bool refused = req->endpoint->learnt.omit & (CH_PART_SUMMARY | CH_PART_EFFORT);
     bool shown = own && !off && !refused, measured = req->effort != CH_EFFORT_DEFAULT;
     if (!may_reason(req) || !(shown || measured))
@@ -188,7 +178,7 @@ static void responses_encode_write_cache(const struct ch_model_request *req, str
         return;
     if (req->cache_key.n)
         ch_jw_kstr(w, "prompt_cache_key", req->cache_key);
-    if (req->cache == CH_CACHE_LONG && ch_request_is(req, CH_M_LONG_CACHE))
+    if (req->cache == CH_CACHE_LONG && ch_request_is(req, CH_M_CACHE_24H))
         ch_jw_kcstr(w, "prompt_cache_retention", "24h");
 }
 
@@ -219,7 +209,7 @@ static void write_threshold(const struct ch_model_request *req, struct ch_jw *w)
 }
 
 bool ch_responses_reads_compaction(const struct ch_model_request *req, const struct ch_msg *m) {
-    return ch_encode_is_own(req, m, CH_RESPONSES, &gpt_names);
+    return ch_encode_is_own(req, m, CH_RESPONSES);
 }
 
 int ch_responses_tail(const struct ch_model_request *req, struct ch_buf *out,
@@ -423,7 +413,7 @@ static void responses_encode_result(const struct ch_model_request *req, const st
 
 static void responses_encode_results(const struct ch_model_request *req, const struct ch_msg *m,
                                      struct ch_buf *out) {
-    bool own = req->answered && ch_encode_is_own(req, req->answered, CH_RESPONSES, &gpt_names);
+    bool own = req->answered && ch_encode_is_own(req, req->answered, CH_RESPONSES);
     for (uint32_t i = 0; i < m->nblocks; i++) {
         if (m->blocks[i].type == CH_BLOCK_TOOL_RESULT)
             responses_encode_result(req, &m->blocks[i], own, out);
@@ -626,8 +616,8 @@ static void encode_image(const struct ch_block *b, bool same, struct ch_buf *out
 
 static void responses_encode_assistant(const struct ch_model_request *req, const struct ch_msg *m,
                                        struct ch_buf *out) {
-    bool own = ch_encode_is_own(req, m, CH_RESPONSES, &gpt_names);
-    bool same = ch_encode_wrote(req, m, CH_RESPONSES, &gpt_names);
+    bool own = ch_encode_is_own(req, m, CH_RESPONSES);
+    bool same = ch_encode_wrote(req, m, CH_RESPONSES);
     bool ids = same && sends_ids(m);
     for (uint32_t i = 0; i < m->nblocks; i++) {
         const struct ch_block *b = &m->blocks[i];
