@@ -26,7 +26,7 @@ static int read_file(const char *path, struct ch_buf *out) {
 }
 
 int main(int argc, char **argv) {
-    enum ch_counting how = ch_counting_of(ch_sv_str(argc > 1 ? argv[1] : ""));
+    enum ch_counting how = ch_model_facts(ch_sv_str(argc > 1 ? argv[1] : ""))->counting;
     char path[4096];
     double seconds = 0;
     size_t bytes = 0;

@@ -121,7 +121,7 @@ held 4
 say "again"
 same "another model and back: the service refuses nothing" 0 "$(refused)"
 
-model=anthropic/claude-opus-4-5
+model=anthropic/claude-opus-5
 begin "a newer model that reads what the older one wrote, and back"
 say --model anthropic/claude-opus-5-5 "again"
 held 3

@@ -10,9 +10,10 @@ LEVELS = ("low", "medium", "high", "xhigh", "max")
 MODELS = {
     "claude-opus-5-5": (("adaptive",), LEVELS, False, False),
     "claude-sonnet-5-5": (("adaptive", "between_tools"), LEVELS, False, False),
+    "claude-opus-5": (("adaptive", "disabled"), LEVELS, True, False),
     "claude-opus-4-5": (("enabled", "disabled"), LEVELS[:3], True, True),
 }
-READS = {"claude-opus-5-5": ("claude-opus-4-5",)}  # beside its own blocks
+READS = {"claude-opus-5-5": ("claude-opus-5", "claude-opus-4-5")}  # beside its own blocks
 
 
 def event(e):

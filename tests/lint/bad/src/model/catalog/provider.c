@@ -1,0 +1,6 @@
+/* A service that is named like its models. */
+static const struct {
+    const char *name;
+} services[] = {
+    {.name = "desert"},
+};
