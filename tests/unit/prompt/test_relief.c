@@ -184,7 +184,8 @@ static void test_window(void **state) {
     for (int n = 1; n < 8; n++) {
         struct ch_transcript t = rounds(n, 300);
         for (size_t cut = 0; cut < 4 && cut < t.n; cut++) {
-            struct ch_transcript part = {t.msgs, t.n - cut, t.cap, t.bytes, 0};
+            struct ch_transcript part = {
+                .msgs = t.msgs, .n = t.n - cut, .cap = t.cap, .bytes = t.bytes};
             for (size_t room = 0; room < 2000; room += 150) {
                 size_t from = ch_window_start(&part, room);
                 assert_true(part.n - from >= CH_MIN(part.n, (size_t)CH_RETAIN_LAST));
