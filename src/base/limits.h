@@ -83,7 +83,7 @@
 #define CH_LIMIT_CLIENTS_ADDRESS 256      /* connections of one address without a valid request */
 #define CH_LIMIT_BODIES_UNKNOWN (64 * CH_MB) /* buffered bodies of all clients without a token */
 #define CH_LIMIT_CLIENT_BUFFER CH_MB      /* unsent stream data of a slow reader */
-#define CH_LIMIT_CLIENT_LINGER_MS 2000    /* time to read the answer before the server closes */
+#define CH_LIMIT_CLIENT_LINGER_MS 5000    /* time to read the answer before the server closes */
 #define CH_LIMIT_CLIENT_STALL_MS 30000    /* time without taking a byte of the answer */
 #define CH_LIMIT_H2_STREAMS 100           /* open HTTP/2 streams of one connection */
 #define CH_LIMIT_H2_STREAMS_ALL 12000     /* open HTTP/2 streams of all connections */
