@@ -12,7 +12,7 @@ needs python3
 program=$(realpath "$program")
 python3 tests/support/jobserver.py "$tmp/jobs.log" >"$tmp/port" &
 jobs_pid=$!
-pid_a='' pid_b='' at_a='' at_b=''
+pid_a='' pid_b='' at_a=''
 kill_nodes() {
     local p
     for p in "$pid_a" "$pid_b"; do [ -z "$p" ] || kill -9 "$p"; done 2>/dev/null

@@ -65,10 +65,10 @@ rebuilt() {
 
 for model in $claude $gpt; do
     other=$claude
-    [ $model = $claude ] && other=$gpt
+    [ "$model" = $claude ] && other=$gpt
 
     # The service condenses several times, and each request holds the last compaction only.
-    begin "a long session, $model" $model
+    begin "a long session, $model" "$model"
     fills a b c
     condensed
     chela trace one
@@ -83,17 +83,17 @@ for model in $claude $gpt; do
     same "a long session, $model: trace says what was left out" service "$(jq -r '.cut[-1].why' "$out")"
 
     # The costs of a reply include those of its compaction.
-    begin "the costs, $model" $model
+    begin "the costs, $model" "$model"
     fills a b c
     usage=$(of_last run_end '.usage | "\(.input > 60000) \(.output) \(.cost_usd > 0.1)"')
-    same "the costs, $model: with the tokens of the compaction" "true $([ $model = $claude ] && echo 110 || echo 10) true" "$usage"
+    same "the costs, $model: with the tokens of the compaction" "true $([ "$model" = $claude ] && echo 110 || echo 10) true" "$usage"
 
-    begin "another vendor and back, $model" $model
+    begin "another vendor and back, $model" "$model"
     fills a b c
     say --model $other "word d"
     same "another vendor and back, $model: it knows everything" "words: a b c d" "$(of_last run_end .text)"
     same "another vendor and back, $model: no foreign compaction is sent" false "$(request .holds)"
-    if [ $model = $claude ]; then
+    if [ "$model" = $claude ]; then
         same "another vendor and back, $model: it reads the summary" "true true" "$(request '| "\(.text) \(.tokens < 1000)"')"
     else # it cannot be read: the messages behind it are sent, and the other service condenses them
         same "another vendor and back, $model: it gets all messages" "false true" "$(request '| "\(.text) \(.tokens > 60000)"')"
@@ -103,7 +103,7 @@ for model in $claude $gpt; do
     same "another vendor and back, $model: nothing is refused" "" "$(refused)"
 
     # Killed while the first request with the compaction waits for its answer.
-    begin "kill -9, $model" $model
+    begin "kill -9, $model" "$model"
     fills a b
     mode hold
     say_later() { exec env -i PATH="$PATH" HOME="$tmp" ANTHROPIC_API_KEY="$key" OPENAI_API_KEY="$key" CHELA_TEST_RUN="$CHELA_TEST_RUN" CHELA_TEST="$CHELA_TEST" "$program" run --config "$tmp/conf.yaml" --session one --sandbox off -q "$@"; }
@@ -121,7 +121,7 @@ call ls {}" >/dev/null 2>&1) &
     tells "a b c"
     same "kill -9, $model: nothing is refused" "" "$(refused)"
 
-    begin "a fork, $model" $model
+    begin "a fork, $model" "$model"
     fills a b c
     chela sessions fork one
     session=$(cat "$out") tells "a b c"
@@ -137,7 +137,7 @@ call ls {}" >/dev/null 2>&1) &
     tells "a b c"
     same "a fork, $model: nothing is refused" "" "$(refused)"
 
-    begin "undone in the chat, $model" $model
+    begin "undone in the chat, $model" "$model"
     fills a b
     say "word x ${filler:0:52000}"
     for n in 1 2; do seq -w 1 5000 | sed "s/^/$n/" >"$space/$n.txt"; done
@@ -159,7 +159,7 @@ call ls {}" >/dev/null 2>&1) &
     same "undone in the chat, $model: nothing is refused" "" "$(refused)"
     close_terminal
 
-    begin "refused, $model" $model
+    begin "refused, $model" "$model"
     mode refuse
     fills a b
     same "refused, $model: the first run tells it" 1 "$(jq -sr 'map(select(.status == 400)) | length' "$tmp/seen")"
@@ -172,7 +172,7 @@ call ls {}" >/dev/null 2>&1) &
     check "refused, $model: chela condenses" grep -qE '"strategy":"(summary|retain|cut|prune)"' "$last"
     tells "$(of_last run_end '.text | ltrimstr("words: ")')"
 
-    begin "refused by hand, $model" $model
+    begin "refused by hand, $model" "$model"
     say "word a"
     say "word b ${filler:0:6000}"
     for word in c d e; do say "word $word"; done
@@ -183,7 +183,7 @@ call ls {}" >/dev/null 2>&1) &
     check "refused by hand, $model: chela condenses" grep -qE '"strategy":"(summary|retain)"' "$last"
 
     for kind in null broken; do
-        begin "a compaction without content ($kind), $model" $model
+        begin "a compaction without content ($kind), $model" "$model"
         mode $kind
         fills a b c
         check "$history: one warning" test "$(grep -c '"type":"warning"' "$last")" = 1
@@ -194,7 +194,7 @@ call ls {}" >/dev/null 2>&1) &
         same "$history: nothing is refused" "" "$(refused)"
     done
 
-    begin "by hand, $model" $model
+    begin "by hand, $model" "$model"
     say "word a"
     say "word b ${filler:0:6000}"
     chela sessions compact --config "$tmp/conf.yaml" --output jsonl one
@@ -212,7 +212,7 @@ call ls {}" >/dev/null 2>&1) &
     tells "a b c d"
     same "by hand, $model: nothing is refused" "" "$(refused)"
 
-    begin "by hand, without an answer, $model" $model
+    begin "by hand, without an answer, $model" "$model"
     say "word a"
     say "word b ${filler:0:6000}"
     for word in c d e; do say "word $word"; done
@@ -224,7 +224,7 @@ call ls {}" >/dev/null 2>&1) &
     same "$history: nothing is refused" "" "$(refused)"
 
     # The results of tools outgrow the model within one run: the service is asked in the middle.
-    begin "in the middle of a run, $model" $model 24000
+    begin "in the middle of a run, $model" "$model" 24000
     steps="talk"
     for n in 1 2 3 4 5 6 7 8; do
         seq -w 1 1500 | sed "s/^/$n/" >"$space/$n.txt"
@@ -237,7 +237,7 @@ $steps"
     same "in the middle of a run, $model: nothing is refused" "" "$(refused)"
 
     # Without the option nothing is asked, and a compaction that is there stays.
-    begin "switched off, $model" $model
+    begin "switched off, $model" "$model"
     fills a b c
     configure chela
     tells "a b c"

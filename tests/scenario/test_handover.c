@@ -50,7 +50,7 @@ static const struct vendor {
     bool prompted;
 } vendors[] = {
     {"anthropic", "anthropic/claude-test", NULL, "", "]", END_OF_LIST, false},
-    {"openai", "openai/gpt-test", NULL, "/v1", "]", END_OF_LIST, false},
+    {"openai", "openai/gpt-5.2", NULL, "/v1", "]", END_OF_LIST, false},
     {"openai-responses", "openai-responses/gpt-test", NULL, "/v1", "]", END_OF_LIST, false},
     {"gemini", "gemini/gemini-3-test", NULL, "", "]", END_OF_LIST, false},
     {"gemini-interactions", "gemini-interactions/gemini-3-test", NULL, "", "]", END_OF_LIST, false},
