@@ -194,7 +194,7 @@ press Enter
 sees "a command that there is not" 'did you mean /help'
 types "/help"
 press Enter
-sees "the widest command has its own column" '^  /approve \[ask\|sandbox\|auto\|deny\] +[a-z]'
+sees "the widest command has its own column" '^  /approve +\[ask\|sandbox\|auto\|deny\] +[a-z]'
 types "/cost"
 press Enter
 sees "a name that a command has elsewhere" '[0-9]+ runs, [0-9]+ turns'

@@ -166,7 +166,7 @@ call ls {}" >/dev/null 2>&1) &
     fills c d
     same "refused, $model: no later request asks" 1 "$(jq -sr 'map(select(.status == 400)) | length' "$tmp/seen")"
     same "refused, $model: no later run warns" "" "$(of_last warning .text)"
-    window=60000
+    window=50000
     configure service
     say "word e"
     check "refused, $model: chela condenses" grep -qE '"strategy":"(summary|retain|cut|prune)"' "$last"
