@@ -114,22 +114,48 @@ static int read_argument(struct reading *r, const struct ch_json *at, const stru
     return need_text(r, v, "expected a name", &out->text);
 }
 
+/* An expectation as a text, as a pair {KIND: VALUE} or as a mapping {type: KIND, ...}. */
+struct written {
+    const struct ch_json *kind, *value; /* value NULL: none */
+};
+
+/* The value of {type: KIND, field: NAME} and its kin. */
+static const struct ch_json *typed_value(const struct ch_json *e, struct ch_sv kind) {
+    static const char *const names[] = {"field", "limit", "pattern", "tool", "name", "schema"};
+    if (ch_sv_is(kind, "field_in"))
+        return e;
+    for (size_t i = 0; i < CH_LEN(names); i++)
+        if (ch_json_get(e, names[i]))
+            return ch_json_get(e, names[i]);
+    return NULL;
+}
+
+static bool read_written(const struct ch_json *e, struct written *out) {
+    const struct ch_json *type = ch_json_get(e, "type");
+    if (ch_json_is(type, CH_JSON_STRING))
+        *out = (struct written){type, typed_value(e, ch_json_str(type))};
+    else if (e->type == CH_JSON_OBJECT && e->n == 1)
+        *out = (struct written){e + 1, e + 2};
+    else
+        *out = (struct written){e, NULL};
+    return e->type == CH_JSON_STRING || out->kind != e;
+}
+
 static int read_expectations(struct reading *r, const struct ch_json *at,
                              const struct ch_json *v, struct ch_case *out) {
     if (!ch_json_is(v, CH_JSON_ARRAY) || !v->n)
         return cases_bad(r, v ? v : at, "expect: expected a list of at least one expectation");
     out->expects = ch_arena_zalloc(&r->c->arena, v->n * sizeof(*out->expects));
     for (CH_JSON_EACH(e, v)) {
-        bool pair = e->type == CH_JSON_OBJECT && e->n == 1;
-        if (!pair && e->type != CH_JSON_STRING)
+        struct written given;
+        if (!read_written(e, &given))
             return cases_bad(r, e, "expected one expectation, as in `has_field: NAME`");
         struct ch_expect *x = &out->expects[out->n++];
-        int kind = one_of(r, pair ? e + 1 : e, "expectation", expectations,
-                          CH_LEN(expectations));
+        int kind = one_of(r, given.kind, "expectation", expectations, CH_LEN(expectations));
         if (kind < 0)
             return CHELA_EINVAL;
         x->kind = (enum ch_expect_kind)kind;
-        int rc = read_argument(r, e, pair ? e + 2 : NULL, x);
+        int rc = read_argument(r, e, given.value, x);
         if (rc < 0)
             return rc;
     }
@@ -205,8 +231,14 @@ static int check_keys(struct reading *r, const struct ch_json *v, const char *co
     return 0;
 }
 
+static const struct ch_json *either(const struct ch_json *v, const char *a, const char *b) {
+    const struct ch_json *found = ch_json_get(v, a);
+    return found ? found : ch_json_get(v, b);
+}
+
 static int read_case(struct reading *r, const struct ch_json *v, struct ch_case *out) {
-    static const char *const keys[] = {"name", "kind", "values", "tools", "expect", "good", "bad"};
+    static const char *const keys[] = {"name", "kind", "values", "input_vars", "tools", "expect",
+                                       "assertions", "good", "bad"};
     if (v->type != CH_JSON_OBJECT || !ch_json_get_str(v, "name").n)
         return cases_bad(r, v, "expected a case, with a name");
     const struct ch_json *kind = ch_json_get(v, "kind"), *good = ch_json_get(v, "good");
@@ -220,11 +252,11 @@ static int read_case(struct reading *r, const struct ch_json *v, struct ch_case 
         out->kind = kinds[which < 0 ? 0 : which];
     }
     if (rc == 0)
-        rc = cases_read_values(r, ch_json_get(v, "values"), out);
+        rc = cases_read_values(r, either(v, "values", "input_vars"), out);
     if (rc == 0)
         rc = cases_read_tools(r, ch_json_get(v, "tools"), out);
     if (rc == 0)
-        rc = read_expectations(r, v, ch_json_get(v, "expect"), out);
+        rc = read_expectations(r, v, either(v, "expect", "assertions"), out);
     if (rc == 0 && good)
         rc = need_text(r, good, "good: expected an answer in quotes", &out->good);
     return rc < 0 ? rc : read_bad(r, ch_json_get(v, "bad"), out);
@@ -237,7 +269,9 @@ int ch_cases_read(struct ch_cases *c, struct ch_sv text, const char *where,
     int rc = ch_yaml_parse(&c->arena, text, where, &r.yaml, err);
     if (rc < 0)
         return rc;
-    const struct ch_json *list = ch_json_get(r.yaml.root, "cases");
+    const struct ch_json *list = ch_json_is(r.yaml.root, CH_JSON_ARRAY)
+                                     ? r.yaml.root
+                                     : ch_json_get(r.yaml.root, "cases");
     if (!ch_json_is(list, CH_JSON_ARRAY) || !list->n)
         return cases_bad(&r, list ? list : r.yaml.root,
                          "cases: expected a list of at least one case");

@@ -17,6 +17,10 @@
  *         good: '{"tool_name": "calculator"}'  an answer that must pass
  *         bad: ["786432"]                      answers that must not
  *
+ * A file may also be the bare list of cases. `input_vars` is another name for values, and
+ * `assertions` for expect; an expectation may be written {type: has_field, field: tool_name}, with
+ * `field` and `values`, `limit`, `pattern`, `tool` or `schema` as its kind needs.
+ *
  * Answers of models differ from run to run, so nothing is compared word by word. The
  * expectations themselves are checked with the example answers of a case. Reading and
  * judging are pure. */

@@ -228,7 +228,10 @@ static void add_role(struct span_reading *rd) {
     struct chela_span *s = model_span(rd, true);
     s->role = role ? role : "role";
     s->title = ch_arena_printf(&rd->out->arena, "%s: %s", s->role, model ? model : "?");
-    s->got = member(rd, "answer");
+    const char *answer = member(rd, "answer"), *notes = member(rd, "notes");
+    s->got = notes ? ch_arena_printf(&rd->out->arena, "%s\n\nHow this was read:\n%s",
+                                     answer ? answer : "", notes)
+                   : answer;
     span_usage(rd->v, s);
 }
 

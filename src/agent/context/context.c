@@ -316,6 +316,8 @@ void ch_context_constraints(chela_run *run, bool instructions, struct ch_buf *ou
                                .project = reads ? &s->context.files->project : NULL,
                                .rules = c->rules};
     ch_system_constraints(&o, out);
+    if (c->reminder)
+        ch_buf_addf(out, "\n### Reminder\n%s\n", c->reminder);
 }
 
 /* Hash of the inputs of the system prompt; never 0. */
@@ -467,6 +469,13 @@ static void add_turn_rules(chela_run *run, struct ch_buf *out) {
     }
 }
 
+void ch_context_reminders(chela_run *run, struct ch_buf *out) {
+    const struct ch_context_conf *c = &run->session->agent->context;
+    add_turn_rules(run, out);
+    if (c->reminder)
+        ch_buf_addf(out, "%s\n", c->reminder);
+}
+
 struct ch_sv ch_context_note(chela_run *run, bool in_loop) {
     chela_session *s = run->session;
     const struct ch_context_conf *c = &s->agent->context;
@@ -480,9 +489,7 @@ struct ch_sv ch_context_note(chela_run *run, bool in_loop) {
         ch_buf_clear(&f->changed);
     for (size_t i = 0; in_loop && i < c->nrules && i < CH_DEFAULT_PROMPT_RULES; i++)
         ch_buf_addf(&inner, "%s- %s\n", i ? "" : "These rules still hold:\n", c->rules[i]);
-    add_turn_rules(run, &inner);
-    if (c->reminder)
-        ch_buf_addf(&inner, "%s\n", c->reminder);
+    ch_context_reminders(run, &inner);
     if (!inner.n)
         return CH_SV("");
     return ch_sv_str(ch_arena_printf(&run->arena, "%s\n%s" CH_NOTE_CLOSE,

@@ -20,6 +20,9 @@ struct ch_sv ch_context_system(chela_run *run);
 void ch_context_constraints(chela_run *run, bool instructions, struct ch_buf *out);
 /* Fingerprint of the same text, "system@VERSION#...", borrowed. Emits no event. */
 const char *ch_context_fingerprint(chela_run *run);
+/* Appends the rules that fit the last input, of those that the system prompt does not hold, and the
+ * reminder; one line each. */
+void ch_context_reminders(chela_run *run, struct ch_buf *out);
 /* The note for a new input or, with in_loop, the note that repeats the rules during a long
  * series of tool calls; in the run's arena, may be empty. A change of files is mentioned
  * once. */

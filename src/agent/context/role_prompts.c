@@ -15,7 +15,8 @@
 
 const struct ch_prompt_alias ch_prompt_aliases[] = {
     {"targets", "tool_descriptions"}, {"tools", "tool_descriptions"},
-    {"request", "user_request"},      {"task", "task_description"},
+    {"targets", "tools"},             {"request", "user_request"},
+    {"request", "user_input"},        {"task", "task_description"},
     {"results", "previous_results"},  {"retries", "retry_count"},
 };
 const size_t ch_prompt_naliases = CH_LEN(ch_prompt_aliases);

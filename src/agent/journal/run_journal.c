@@ -439,7 +439,7 @@ void ch_run_journal_job(chela_run *run, struct ch_sv id) {
 }
 
 void ch_run_journal_role(chela_run *run, const char *role, const char *model,
-                         const struct ch_usage *u, struct ch_sv answer) {
+                         const struct ch_usage *u, struct ch_sv answer, struct ch_sv notes) {
     struct ch_run_journal *k = ch_run_journal_of(run);
 
     if (!k)
@@ -449,6 +449,8 @@ void ch_run_journal_role(chela_run *run, const char *role, const char *model,
     ch_jw_kcstr(&w, "model", model);
     run_journal_write_usage(&w, u);
     ch_jw_kstr(&w, "answer", ch_utf8_cut(answer, CH_LIMIT_ROLE_RESULT));
+    if (notes.n)
+        ch_jw_kstr(&w, "notes", ch_utf8_cut(notes, CH_LIMIT_ROLE_RESULT));
     run_journal_append(run->session, &w, CH_REC_ROLE, CH_SYNC_LATER);
 }
 

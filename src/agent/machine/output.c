@@ -13,6 +13,8 @@ struct ch_output {
     enum ch_output_way by;
     bool in_words; /* never by a tool */
     bool is_object; /* the schema requires an object */
+    ch_output_form_fn *form; /* may be NULL */
+    void *user;              /* for form */
 };
 
 static int read_way(enum chela_output_by by, enum ch_output_way *out, struct chela_error *err) {
@@ -59,6 +61,11 @@ int ch_output_new(const char *schema, enum chela_output_by by, struct ch_output 
 
 void ch_output_in_words(struct ch_output *o) {
     o->in_words = true;
+}
+
+void ch_output_form_by(struct ch_output *o, ch_output_form_fn *fn, void *user) {
+    o->form = fn;
+    o->user = user;
 }
 
 bool ch_output_has_tool(const struct ch_output *o) {
@@ -143,8 +150,8 @@ static const struct ch_json *find_json(struct ch_arena *arena, struct ch_sv *ans
     return v;
 }
 
-bool ch_output_check(const struct ch_output *o, struct ch_sv answer, struct ch_buf *json,
-                     struct ch_buf *why) {
+static bool output_fits(const struct ch_output *o, struct ch_sv answer, struct ch_buf *json,
+                        struct ch_buf *why) {
     CH_ARENA_AUTO arena = {0};
     struct ch_violations left = {0};
     struct ch_changes changes = {0};
@@ -161,6 +168,27 @@ bool ch_output_check(const struct ch_output *o, struct ch_sv answer, struct ch_b
     }
     ch_buf_add_sv(json, corrected.p ? corrected : answer);
     return true;
+}
+
+bool ch_output_fits(const struct ch_output *o, struct ch_sv answer) {
+    CH_BUF_AUTO json = {0};
+    CH_BUF_AUTO why = {0};
+    return output_fits(o, answer, &json, &why);
+}
+
+bool ch_output_check(const struct ch_output *o, struct ch_sv answer, struct ch_buf *json,
+                     struct ch_buf *why) {
+    CH_BUF_AUTO formed = {0};
+    CH_BUF_AUTO wrong = {0};
+    if (output_fits(o, answer, json, &wrong))
+        return true;
+    if (o->form && o->form(o->user, answer, &formed)) {
+        ch_buf_clear(&wrong);
+        if (output_fits(o, ch_buf_sv(&formed), json, &wrong))
+            return true;
+    }
+    ch_buf_add_sv(why, ch_buf_sv(&wrong));
+    return false;
 }
 
 void ch_output_complain(enum ch_output_way way, struct ch_sv why, struct ch_buf *out) {

@@ -21,6 +21,10 @@ void ch_output_free(struct ch_output *o);
 
 /* The answer is never asked for by a tool: the prompt asks for JSON alone. */
 void ch_output_in_words(struct ch_output *o);
+/* An answer that does not match is offered to this function, which appends it to json in the form
+ * of the schema. False: it cannot. */
+typedef bool ch_output_form_fn(void *user, struct ch_sv answer, struct ch_buf *json);
+void ch_output_form_by(struct ch_output *o, ch_output_form_fn *fn, void *user);
 /* True: the schema requires an object, so that a tool can take the answer as arguments. */
 bool ch_output_has_tool(const struct ch_output *o);
 bool ch_output_must_be_native(const struct ch_output *o);
@@ -40,6 +44,9 @@ void ch_output_ask(const struct ch_output *o, enum ch_output_way way, struct ch_
  * optional member. */
 bool ch_output_check(const struct ch_output *o, struct ch_sv answer, struct ch_buf *json,
                      struct ch_buf *why);
+
+/* True: the answer matches as it is. */
+bool ch_output_fits(const struct ch_output *o, struct ch_sv answer);
 
 /* Writes the message to the model after an answer that did not match. */
 void ch_output_complain(enum ch_output_way way, struct ch_sv why, struct ch_buf *out);

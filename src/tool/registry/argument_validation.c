@@ -178,3 +178,31 @@ enum ch_fit ch_contract_check(struct ch_contract *c, struct ch_arena *arena,
     ch_violations_text(mapped && ignored.n && ignored.n < left.n ? &ignored : &left, words);
     return CH_FITS_NOT;
 }
+
+static bool holds_open(const struct ch_json *v, bool (*open)(struct ch_sv string)) {
+    const struct ch_json *end = ch_json_next(v);
+    for (; v < end; v++)
+        if (v->type == CH_JSON_STRING && open(ch_json_str(v)))
+            return true;
+    return false;
+}
+
+void ch_contract_check_open(struct ch_contract *c, const struct ch_json *args,
+                            bool (*open)(struct ch_sv string), struct ch_buf *words) {
+    CH_ARENA_AUTO arena = {0};
+    CH_BUF_AUTO written = {0};
+    CH_BUF_AUTO why = {0};
+    struct ch_violations found = {0};
+    struct ch_jw w = ch_jw(&written);
+    ch_jw_value(&w, args);
+    struct ch_sv text = ch_buf_sv(&written);
+    if (ch_contract_check(c, &arena, &args, &text, &why) != CH_FITS_NOT ||
+        ch_schema_check(c->schema, args, &arena, &found) == 0)
+        return;
+    for (size_t i = 0; i < found.n; i++) {
+        const struct ch_violation *v = &found.list[i];
+        if (!v->unknown_key && v->keyword != CH_KW_REQUIRED && holds_open(v->at, open))
+            continue;
+        ch_buf_addf(words, "%s%.*s", words->n ? "; " : "", CH_SV_FMT(v->message));
+    }
+}

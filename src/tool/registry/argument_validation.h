@@ -30,6 +30,11 @@ enum ch_fit ch_contract_check(struct ch_contract *c, struct ch_arena *arena,
                               const struct ch_json **args, struct ch_sv *text,
                               struct ch_buf *words);
 
+/* Checks arguments of which some values are not known yet: a string for which open() is true stands
+ * for any value. Nothing is corrected; words receives the violations that no value can mend. */
+void ch_contract_check_open(struct ch_contract *c, const struct ch_json *args,
+                            bool (*open)(struct ch_sv string), struct ch_buf *words);
+
 /* True if the last check found a parameter that neither the schema names nor is a synonym. */
 bool ch_contract_found_unknown(const struct ch_contract *c);
 

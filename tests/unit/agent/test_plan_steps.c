@@ -22,7 +22,7 @@ static bool is_command(struct ch_sv tool, struct ch_sv argument, void *user) {
     return ch_sv_is(tool, "exec") && ch_sv_is(argument, "command");
 }
 
-static const struct ch_plan_tools tools = {known, is_command, NULL, false};
+static const struct ch_plan_tools tools = {.known = known, .is_command = is_command};
 
 /* '[{"id":1,"tool":..}]' in short: S(id, tool, input, depends_on) */
 #define S(id, tool, input, needs)                                                            \

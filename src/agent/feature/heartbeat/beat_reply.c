@@ -1,48 +1,10 @@
 /* beat_reply.c -- see beat_reply.h.
  *
- * The text is searched for objects and lists from left to right. The first complete one
- * with actions is the reply. The inside of a candidate is not searched again, so the search
- * is linear apart from the few candidates that are parsed. */
+ * The first complete object or list with actions is the reply. */
 #include "agent/feature/heartbeat/beat_reply.h"
 
 #include "json/writer.h"
-
-#define CANDIDATES 8 /* candidates that are parsed */
-
-/* --- finding the object */
-
-/* The end of the value whose opening bracket is at p: the position behind its closing
- * bracket; NULL: the value is cut off. */
-static const char *end_of(const char *p, const char *end) {
-    size_t depth = 0;
-    bool quoted = false;
-    for (; p < end; p++) {
-        if (quoted) {
-            if (*p == '\\')
-                p++;
-            else if (*p == '"')
-                quoted = false;
-        } else if (*p == '"') {
-            quoted = true;
-        } else if (*p == '{' || *p == '[') {
-            depth++;
-        } else if ((*p == '}' || *p == ']') && --depth == 0) {
-            return p + 1;
-        }
-    }
-    return NULL;
-}
-
-static const struct ch_json *parse(struct ch_sv text, struct ch_arena *a) {
-    const struct ch_json *v = NULL;
-    CH_BUF_AUTO repaired = {0};
-    if (ch_json_parse(a, text, CH_JSON_REPLACE, &v, NULL, NULL) == 0)
-        return v;
-    if (!ch_json_repair(text, &repaired))
-        return NULL;
-    struct ch_sv copy = ch_arena_sv(a, ch_buf_sv(&repaired));
-    return ch_json_parse(a, copy, CH_JSON_REPLACE, &v, NULL, NULL) == 0 ? v : NULL;
-}
+#include "prompt/reply_json.h"
 
 /* --- reading the object */
 
@@ -134,27 +96,16 @@ static enum found read_value(const struct ch_json *v, struct ch_arena *a,
 
 bool ch_beat_reply_read(struct ch_sv text, struct ch_arena *a, struct ch_beat_reply *out,
                         struct ch_buf *why) {
-    const char *p = text.p, *end = text.p + text.n;
-    const char *problem = "there is no JSON object in it";
-    bool inside = false; /* inside a truncated value; a list in it is incomplete */
-    for (unsigned tried = 0; p < end && tried < CANDIDATES; p++) {
-        if (*p != '{' && *p != '[')
-            continue;
-        const char *stop = end_of(p, end);
-        const struct ch_json *v = stop ? parse(ch_sv(p, (size_t)(stop - p)), a) : NULL;
-        bool part = inside && *p == '[';
-        enum found found = v && !part ? read_value(v, a, out) : NOTHING;
+    struct ch_reply_json values = {.text = text};
+    const char *problem = NULL;
+    for (const struct ch_json *v; (v = ch_reply_json_next(&values, a));) {
+        enum found found = read_value(v, a, out);
         if (found == READ)
             return true;
-        problem = found == WRONG ? "it has no list \"actions\" of objects with a \"name\""
-                  : !stop        ? "its JSON is cut off"
-                  : !v           ? "its JSON cannot be read"
-                                 : problem;
-        tried++;
-        inside |= !stop;
-        if (v)
-            p = stop - 1;
+        if (found == WRONG)
+            problem = "it has no list \"actions\" of objects with a \"name\"";
     }
-    ch_buf_addf(why, "%s", problem);
+    problem = values.problem ? values.problem : problem;
+    ch_buf_add_str(why, problem ? problem : "there is no JSON object in it");
     return false;
 }

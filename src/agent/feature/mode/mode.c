@@ -2,6 +2,7 @@
  * judging.c and routing.c perform it. */
 #include "agent/feature/mode/mode.h"
 
+#include "agent/context/context.h"
 #include "agent/feature/mode/judging.h"
 #include "agent/feature/mode/mode_private.h"
 #include "agent/feature/mode/mode_settings.h"
@@ -242,6 +243,8 @@ static bool leave_to_model(chela_run *run) {
     k->told_to_answer = true;
     ch_buf_add_str(&text, answer_text);
     ch_buf_add_sv(&text, ch_buf_sv(&k->why));
+    ch_buf_addc(&text, '\n');
+    ch_context_reminders(run, &text);
     return !ch_think_note(run, ch_buf_sv(&text)); /* false: the run is over */
 }
 

@@ -91,6 +91,11 @@ static bool find_ref(struct ch_sv s, size_t from, bool fixed, struct ref *out) {
     return false;
 }
 
+bool ch_plan_steps_refers(struct ch_sv text) {
+    struct ref ref;
+    return find_ref(text, 0, true, &ref);
+}
+
 /* --- the strings of a text -------------------------------------------------------- */
 
 struct token {
@@ -175,6 +180,16 @@ static bool is_meta(const struct ch_plan_step *s) {
     return false;
 }
 
+static void check_input(struct reading *r, const struct ch_plan_step *s) {
+    CH_BUF_AUTO wrong = {0};
+    if (!r->tools->check_input || !ch_json_is(s->input, CH_JSON_OBJECT))
+        return;
+    r->tools->check_input(s->tool, s->input, &wrong, r->tools->user);
+    if (wrong.n)
+        complain(r, "step %u: tool_input of %.*s: %s", s->id, CH_SV_FMT(s->tool),
+                 ch_buf_str(&wrong));
+}
+
 static void read_step(struct reading *r, const struct ch_json *v) {
     struct ch_plan_step *s = &r->plan->list[r->plan->n];
     int64_t id = ch_json_int(ch_json_get(v, "step_id"), 0);
@@ -195,6 +210,8 @@ static void read_step(struct reading *r, const struct ch_json *v) {
         complain(r, "step %u: tool_input must be an object", s->id);
     if (s->tool.n && !r->tools->known(s->tool, r->tools->user))
         complain(r, "step %u: there is no tool '%.*s'", s->id, CH_SV_FMT(s->tool));
+    else if (s->tool.n)
+        check_input(r, s);
     if (!r->tools->fixed && is_meta(s))
         complain(r, "step %u: checking, summing up and reporting are done anyway, leave it out",
                  s->id);

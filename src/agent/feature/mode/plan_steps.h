@@ -42,6 +42,10 @@ struct ch_plan_tools {
     bool (*known)(struct ch_sv tool, void *user);
     /* Optional: the argument of the tool is a command line. */
     bool (*is_command)(struct ch_sv tool, struct ch_sv argument, void *user);
+    /* Optional: appends what the tool's schema does not permit in the input, which may hold
+     * references. */
+    void (*check_input)(struct ch_sv tool, const struct ch_json *input, struct ch_buf *wrong,
+                        void *user);
     void *user;
     bool fixed; /* the plan is a fixed plan */
 };
@@ -66,6 +70,8 @@ bool ch_plan_steps_holds(const struct ch_plan_steps *p, const struct ch_plan_ste
 int ch_plan_steps_fill_text(const struct ch_plan_steps *p, const struct ch_plan_step *s,
                             struct ch_sv text, const struct ch_sv *results, struct ch_buf *out,
                             struct ch_buf *why);
+/* True: the text holds a reference, whose value is not known yet. */
+bool ch_plan_steps_refers(struct ch_sv text);
 /* Index of the step with this number; negative: none. */
 int ch_plan_steps_find(const struct ch_plan_steps *p, int64_t id);
 

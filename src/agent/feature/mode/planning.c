@@ -7,6 +7,7 @@
 #include "agent/run/feature_turn.h"
 #include "agent/run/think.h"
 #include "base/limits.h"
+#include "tool/registry/argument_validation.h"
 
 #define WITHOUT_PLAN "the run goes on without a plan"
 
@@ -37,8 +38,20 @@ static bool is_command(struct ch_sv name, struct ch_sv argument, void *user) {
     return t && t->plan && t->ops && strcmp(t->ops->name, "command") != 0;
 }
 
+static void check_input(struct ch_sv name, const struct ch_json *input, struct ch_buf *wrong,
+                        void *user) {
+    const chela_run *run = user;
+    struct ch_tool *t = ch_registry_find(&run->session->agent->registry, name);
+    struct ch_contract *contract = t ? ch_tool_contract(t) : NULL;
+    if (contract)
+        ch_contract_check_open(contract, input, ch_plan_steps_refers, wrong);
+}
+
 static struct ch_plan_tools tools_of(chela_run *run) {
-    return (struct ch_plan_tools){planning_is_known, is_command, run, false};
+    return (struct ch_plan_tools){.known = planning_is_known,
+                                  .is_command = is_command,
+                                  .check_input = check_input,
+                                  .user = run};
 }
 
 static void planning_take(chela_run *run, const struct ch_plan_steps *steps,

@@ -8,6 +8,7 @@
 #include "agent/context/context.h"
 #include "agent/context/role_prompts.h"
 #include "agent/feature/mode/mode_settings.h"
+#include "agent/feature/mode/role_reply.h"
 #include "agent/handle/run_origin.h"
 #include "agent/journal/emit.h"
 #include "agent/journal/run_journal.h"
@@ -30,12 +31,14 @@
 struct ch_role {
     struct ch_role *next;
     char *key; /* owned: fingerprint of the prompt, or the inputs of ch_role_worker */
+    enum ch_role_kind kind; /* not of a worker */
     chela_agent *agent;
 };
 
 struct ch_role_question {
     chela_run *run; /* the run on whose behalf the role is asked */
     const char *role;
+    enum ch_role_kind kind;
     chela_session *session; /* NULL: freed, because the role's agent was closed */
     ch_role_answer_fn *fn;
     void *user;
@@ -44,6 +47,24 @@ struct ch_role_question {
 const char *ch_role_name(enum ch_role_kind role) {
     static const char *const names[] = {"router", "planner", "executor", "reflector", "listener"};
     return names[role];
+}
+
+/* --- replies ---------------------------------------------------------------------- */
+
+static const char *schema_of(struct ch_sv tool, void *user) {
+    const chela_agent *base = user;
+    const struct ch_tool *t = ch_registry_find(&base->registry, tool);
+    return t ? t->schema : NULL;
+}
+
+static struct ch_role_tools role_tools(chela_agent *base) {
+    return (struct ch_role_tools){schema_of, base};
+}
+
+static bool form_reply(void *user, struct ch_sv reply, struct ch_buf *json) {
+    const struct ch_role *r = user;
+    struct ch_role_tools tools = role_tools(r->agent->base);
+    return ch_role_reply_read(r->kind, reply, &tools, json, NULL);
 }
 
 /* --- the agents ------------------------------------------------------------------- */
@@ -126,8 +147,8 @@ static void keep_roles(chela_agent *base, struct ch_role *list) {
     ch_feature_put(base, &role_agents, list);
 }
 
-static chela_agent *agent_for(chela_agent *base, const char *key, const struct ch_agent_override *p,
-                              struct chela_error *err) {
+static chela_agent *agent_for(chela_agent *base, const char *key, enum ch_role_kind kind,
+                              const struct ch_agent_override *p, struct chela_error *err) {
     chela_agent *a;
     struct ch_role *first = ch_feature_of(base, &role_agents);
     for (struct ch_role *r = first; r; r = r->next)
@@ -136,7 +157,9 @@ static chela_agent *agent_for(chela_agent *base, const char *key, const struct c
     if (make_agent(base, p, &a, err) < 0)
         return NULL;
     struct ch_role *r = ch_alloc(sizeof(*r));
-    *r = (struct ch_role){first, ch_strdup(key), a};
+    *r = (struct ch_role){first, ch_strdup(key), kind, a};
+    if (a->output)
+        ch_output_form_by(a->output, form_reply, r);
     keep_roles(base, r);
     return a;
 }
@@ -150,11 +173,47 @@ bool ch_role_is_agent(const chela_agent *a) {
 
 /* --- its events, as the run's ------------------------------------------------------ */
 
+/* The text of the role's last message. */
+static void last_reply(const chela_session *s, struct ch_buf *out) {
+    const struct ch_transcript *t = &s->transcript;
+    const struct ch_msg *m = t->n ? t->msgs[t->n - 1] : NULL;
+    if (!m || m->kind != CH_MSG_ASSISTANT)
+        return;
+    for (uint32_t i = 0; i < m->nblocks; i++)
+        if (m->blocks[i].type == CH_BLOCK_TEXT)
+            ch_buf_add_sv(out, m->blocks[i].text);
+}
+
+/* Notes how the reply was read, if the model did not write it in the form of its schema. */
+static void note_form(const struct ch_role_question *q, struct ch_buf *notes) {
+    const chela_agent *a = q->session->agent;
+    struct ch_role_tools tools = role_tools(a->base);
+    CH_BUF_AUTO reply = {0};
+    CH_BUF_AUTO json = {0};
+    last_reply(q->session, &reply);
+    if (!a->output || !ch_output_fits(a->output, ch_buf_sv(&reply)))
+        ch_role_reply_read(q->kind, ch_buf_sv(&reply), &tools, &json, notes);
+}
+
 static void role_keep(const struct ch_role_question *q, const struct chela_event *end) {
     const chela_session *s = q->session;
     struct ch_usage used = ch_own_usage(&end->end.usage);
+    CH_BUF_AUTO notes = {0};
+    if (end->end.reason == (enum chela_reason)CH_REASON_COMPLETED)
+        note_form(q, &notes);
     ch_run_journal_role(q->run, q->role, s->agent->targets[s->run->m.model]->model, &used,
-                        ch_unstr(end->end.text));
+                        ch_unstr(end->end.text), ch_buf_sv(&notes));
+}
+
+/* Reads the answer, and writes it in the form of the built-in schema: a prompt of the user may have
+ * a schema with other names. */
+static void read_answer(const struct ch_role_question *q, struct ch_arena *arena,
+                        struct ch_role_answer *a) {
+    struct ch_role_tools tools = role_tools(q->session->agent->base);
+    CH_BUF_AUTO json = {0};
+    if (ch_role_reply_read(q->kind, a->text, &tools, &json, NULL))
+        a->text = ch_arena_sv(arena, ch_buf_sv(&json));
+    ch_json_parse(arena, a->text, CH_JSON_REPLACE, &a->v, NULL, NULL);
 }
 
 static void answer(struct ch_role_question *q, const struct chela_event *ev) {
@@ -165,7 +224,7 @@ static void answer(struct ch_role_question *q, const struct chela_event *ev) {
     void *user = q->user;
     a.text = ch_arena_sv(&arena, ch_unstr(ev->end.text));
     if (a.reason == CH_REASON_COMPLETED && a.text.n)
-        ch_json_parse(&arena, a.text, CH_JSON_REPLACE, &a.v, NULL, NULL);
+        read_answer(q, &arena, &a);
     ch_role_close(q);
     fn(&a, user);
 }
@@ -203,6 +262,7 @@ static void role_on_event(const struct chela_event *ev, void *user) {
 /* --- asking ----------------------------------------------------------------------- */
 
 static struct ch_role_question *role_start(chela_run *run, chela_agent *agent,
+                                           enum ch_role_kind kind,
                                            const struct ch_prompt *prompt, const char *system,
                                            struct ch_sv text, ch_role_answer_fn *fn, void *user,
                                            struct chela_error *err) {
@@ -210,7 +270,8 @@ static struct ch_role_question *role_start(chela_run *run, chela_agent *agent,
     chela_run *inner;
     struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = role_on_event, .user = q, .may_redo = 1,
                                                 .prompt = prompt->fingerprint);
-    *q = (struct ch_role_question){.run = run, .role = prompt->name, .fn = fn, .user = user};
+    *q = (struct ch_role_question){
+        .run = run, .role = prompt->name, .kind = kind, .fn = fn, .user = user};
     ch_principal_apply(ch_run_origin_principal(run), &opts);
     if (ch_session_open(agent, NULL, false, &q->session, err) < 0 ||
         chela_run_start(q->session, text.p, text.n, &opts, &inner, err) < 0) {
@@ -264,8 +325,11 @@ static const struct ch_prompt_value *value_named(const struct ch_prompt_value *v
 static void ask_request(const struct ch_prompt *used, const struct ch_prompt_value *values,
                         size_t n, struct ch_prompt_text *text) {
     const struct ch_prompt_value *request = value_named(values, n, "request");
-    if (!request || ch_prompt_has(used, CH_SV("request")) ||
-        ch_prompt_has(used, CH_SV("user_request")))
+    for (size_t i = 0; i < n; i++) /* by any of its names */
+        if (request && values[i].text.p == request->text.p &&
+            ch_prompt_has(used, ch_sv_str(values[i].name)))
+            return;
+    if (!request)
         return;
     ch_buf_add_sv(&text->system, ch_buf_sv(&text->user));
     ch_buf_clear(&text->user);
@@ -291,7 +355,7 @@ struct ch_role_question *ch_role_ask(chela_run *run, enum ch_role_kind role,
     struct ch_prompts builtin = {0};
     if (!patch.output_schema) /* a prompt without a head answers as the built-in one does */
         patch.output_schema = usual_schema(&builtin, ch_role_name(role));
-    chela_agent *agent = patch.output_schema ? agent_for(base, used->fingerprint, &patch, err)
+    chela_agent *agent = patch.output_schema ? agent_for(base, used->fingerprint, role, &patch, err)
                                              : NULL;
     if (!patch.output_schema)
         ch_fail(err, CHELA_EINVAL, "the prompt %s has no schema for its answer", used->where);
@@ -301,8 +365,8 @@ struct ch_role_question *ch_role_ask(chela_run *run, enum ch_role_kind role,
     ask_request(used, values, n, &text);
     bool told = ch_prompt_has(used, CH_SV("rules")) || ch_prompt_has(used, CH_SV("persona"));
     ch_context_constraints(run, !told, &text.system);
-    return role_start(run, agent, used, ch_buf_str(&text.system), ch_buf_sv(&text.user), fn, user,
-                      err);
+    return role_start(run, agent, role, used, ch_buf_str(&text.system), ch_buf_sv(&text.user), fn,
+                      user, err);
 }
 
 /* Frees the workers with other keys that have nothing to do: an MCP server may change its tools
@@ -324,7 +388,7 @@ chela_agent *ch_role_worker(chela_agent *base, struct chela_error *err) {
     snprintf(key, sizeof(key), "%llu/%zu", (unsigned long long)base->registry.revision,
              base->nhooks);
     drop_workers(base, key);
-    return agent_for(base, key, &patch, err);
+    return agent_for(base, key, CH_ROLE_EXECUTOR, &patch, err);
 }
 
 void ch_role_close(struct ch_role_question *q) {
