@@ -9,11 +9,14 @@
 #include "cli/command/cmd.h"
 #include "cli/command/command_help.h"
 #include "cli/command/run_decisions.h"
+#include "cli/command/run_flags.h"
+#include "cli/command/stream_input.h"
 #include "cli/report/last_end.h"
 #include "cli/report/out.h"
 #include "cli/report/out_json.h"
 #include "cli/report/out_text.h"
 #include "cli/report/outcome.h"
+#include "cli/report/stream_json.h"
 #include "cli/setup/memo.h"
 #include "cli/setup/run_opts.h"
 #include "cli/setup/setup.h"
@@ -25,140 +28,15 @@
 #include "cli/term/ask.h"
 #include "cli/term/status.h"
 
-struct flags {
-    struct ch_setup_flags setup;
-    const char *model, *base_url, *api_key_env, *ca_file, *record, *replay;
-    const char *session, *system, *mode, *tool_choice, *reasoning, *approve, *output;
-    int64_t max_turns, max_tool_calls, max_errors, max_output_tokens, token_budget;
-    struct ch_real temperature, top_p, timeout, cost_budget;
-    struct ch_texts stop, images;
-    const char *schema, *output_by;
-    struct ch_run_decisions decisions;
-    const char *take_over;
-    int64_t from_turn;
-    bool no_stream, sum_up, review_plan, no_session, resume_last, force, background;
-    const char *focus;
-};
-
-#define AT(field) offsetof(struct flags, field)
-
-static const struct ch_opt opts[] = {
-    CH_SETUP_OPTS_CONFIG(struct flags),
-    CH_SETUP_OPTS_STORE(struct flags),
-    CH_RUN_OPTS_SESSION(struct flags),
-    CH_RUN_OPTS_SERVICE(struct flags),
-    CH_RUN_OPTS_WIRE(struct flags),
-    {"image", 0, CH_OPT_TEXTS, AT(images), "FILE|URL", 0, 0, "Model",
-     "image or PDF to add to the prompt; can be repeated"},
-    CH_RUN_OPT_SYSTEM(struct flags),
-    CH_RUN_OPT_REASONING(struct flags),
-    {"temperature", 0, CH_OPT_REAL, AT(temperature), "X", 0, 2, "Model",
-     "sampling temperature, 0 to 2; default: the model's"},
-    {"top-p", 0, CH_OPT_REAL, AT(top_p), "X", 0, 1, "Model",
-     "nucleus sampling, 0 to 1; default: the model's"},
-    {"stop", 0, CH_OPT_TEXTS, AT(stop), "TEXT", 0, 0, "Model",
-     "text that ends a reply; can be repeated"},
-    {"max-output-tokens", 0, CH_OPT_INT, AT(max_output_tokens), "N", 1, CH_MANY, "Model",
-     "tokens of one reply, at most"},
-    {"schema", 0, CH_OPT_TEXT, AT(schema), "FILE", 0, 0, "Model",
-     "JSON Schema of the final answer, which is then JSON and validated"},
-    {"schema-by", 0, CH_OPT_CHOICE, AT(output_by), "auto|native|tool|prompt", 0, 0, "Model",
-     "how the model receives the schema (auto: the best way it supports)"},
-    CH_RUN_OPT_NO_STREAM(struct flags),
-    CH_RUN_OPT_MODE(struct flags),
-    {"review-plan", 0, CH_OPT_SWITCH, AT(review_plan), NULL, 0, 0, "Model",
-     "require approval before a plan is carried out; --approve decides how"},
-    CH_SETUP_OPTS_TOOLS(struct flags),
-    {"tool-choice", 0, CH_OPT_TEXT, AT(tool_choice), "auto|any|none|NAME", 0, 0, "Tools",
-     "whether the model may (auto), must (any) or must not (none) call tools, or the tool that it "
-     "must call"},
-    CH_RUN_OPT_APPROVE(struct flags,
-                       "calls that need approval: ask (the default on a terminal; elsewhere the "
-                       "run pauses), run commands in the full sandbox without a network and ask "
-                       "about the rest (sandbox), run them (auto), or refuse them (deny, the "
-                       "default elsewhere)"),
-    CH_RUN_OPTS_CALLS(struct flags, "model calls of the run, at most (25; 0: no limit)",
-                      "tool calls of the run, at most (200; 0: no limit)"),
-    CH_RUN_OPT_ERRORS(struct flags),
-    CH_RUN_OPTS_BUDGETS(struct flags, "tokens of the run, input and output together (no limit)",
-                        "cost of the run in US dollars, where prices are known (no limit)"),
-    CH_RUN_OPT_TIMEOUT(struct flags, "time of the whole run in seconds, without the time that it "
-                                     "waits for people (1800; 0: no limit)"),
-    {"sum-up", 0, CH_OPT_SWITCH, AT(sum_up), NULL, 0, 0, "Limits",
-     "at a limit of turns, calls or errors, let the model write a summary with one more call, "
-     "without tools"},
-    CH_RUN_OPT_OUTPUT(struct flags),
-    {"background", 0, CH_OPT_SWITCH, AT(background), NULL, 0, 0, "Output",
-     "print the session's key and go on without the terminal; 'chela attach' follows the run"},
-    CH_SETUP_OPTS_OUTPUT(struct flags),
-    {.name = NULL},
-};
-
-/* Options of commands that continue a run. */
-/* clang-format off */
-#define GO_ON_OPTS                                                                                 \
-    CH_RUN_OPTS_SERVICE(struct flags),                                                             \
-    CH_RUN_OPT_SYSTEM(struct flags),                                                               \
-    CH_RUN_OPT_MODE(struct flags),                                                                 \
-    CH_RUN_OPT_NO_STREAM(struct flags),                                                            \
-    CH_SETUP_OPTS_TOOLS(struct flags),                                                             \
-    CH_RUN_OPT_APPROVE(struct flags,                                                               \
-     "calls that need approval from now on: ask, run commands in the full sandbox and ask about "  \
-     "the rest (sandbox), run them (auto), or refuse them (deny)"),                                \
-    CH_RUN_OPTS_CALLS(struct flags,                                                                \
-     "model calls of the run, including earlier ones (25)",                                        \
-     "tool calls of the run, including earlier ones (200)"),                                       \
-    CH_RUN_OPT_TIMEOUT(struct flags,                                                               \
-     "time of the rest of the run in seconds (1800)"),                                             \
-    CH_RUN_OPT_OUTPUT(struct flags),                                                               \
-    CH_SETUP_OPTS_OUTPUT(struct flags),                                                            \
-    {.name = NULL}
-/* clang-format on */
-
-static const struct ch_opt resume_opts[] = {
-    CH_SETUP_OPTS_CONFIG(struct flags),
-    CH_SETUP_OPTS_STORE(struct flags),
-    {"allow", 0, CH_OPT_TEXTS, AT(decisions.allow), "ID|all", 0, 0, "Decisions",
-     "approve this waiting call; can be repeated"},
-    {"refuse", 0, CH_OPT_TEXTS, AT(decisions.refuse), "ID|all", 0, 0, "Decisions",
-     "refuse this waiting call; the model is told"},
-    {"edit", 0, CH_OPT_TEXTS, AT(decisions.edit), "ID=JSON", 0, 0, "Decisions",
-     "run this waiting call with other arguments; the model is told"},
-    {"answer", 0, CH_OPT_TEXTS, AT(decisions.answer), "ID=TEXT", 0, 0, "Decisions",
-     "use TEXT as the result of this call; ID can also be a question of the model or a call that "
-     "the client carries out"},
-    {"take-over", 0, CH_OPT_TEXT, AT(take_over), "TEXT", 0, 0, "Decisions",
-     "end the run with this text as its answer"},
-    {"force", 0, CH_OPT_SWITCH, AT(force), NULL, 0, 0, "Decisions",
-     "resume a parked run, which was interrupted again and again"},
-    {"background", 0, CH_OPT_SWITCH, AT(background), NULL, 0, 0, "Output",
-     "print the session's key and go on without the terminal; 'chela attach' follows the run"},
-    GO_ON_OPTS,
-};
-
-static const struct ch_opt compact_opts[] = {
-    CH_SETUP_OPTS_CONFIG(struct flags),
-    CH_SETUP_OPTS_STORE(struct flags),
-    {"focus", 0, CH_OPT_TEXT, AT(focus), "TEXT", 0, 0, "Summary", "what the summary must keep"},
-    GO_ON_OPTS,
-};
-
-static const struct ch_opt replay_opts[] = {
-    CH_SETUP_OPTS_CONFIG(struct flags),
-    CH_SETUP_OPTS_STORE(struct flags),
-    {"from-turn", 0, CH_OPT_INT, AT(from_turn), "N", 1, 1e9, "Replay",
-     "copy the session up to the model call of this turn, counted over the session, and continue "
-     "from there with a real model"},
-    GO_ON_OPTS,
-};
-
-enum format { TEXT, JSON, JSONL };
+enum format { TEXT, JSON, JSONL, STREAM_JSON };
 
 struct run {
-    struct flags flags;
+    struct ch_run_flags flags;
     struct ch_args args;
     struct ch_console console;
     struct ch_text text;
+    struct ch_stream_json stream; /* owned; of STREAM_JSON */
+    struct ch_stream_input *input; /* owned; of --input stream-json */
     struct ch_signals *signals; /* owned */
     struct ch_status *status;   /* owned */
     struct ch_asker asker;      /* owned */
@@ -233,6 +111,8 @@ static void run_on_event(const struct chela_event *ev, void *user) {
         on_start(r, ev);
     if (r->format == JSONL)
         ch_json_event(&r->console, ev);
+    else if (r->format == STREAM_JSON)
+        ch_stream_json_event(&r->stream, ev);
     else
         ch_text_event(&r->text, ev);
     if (ev->type == CHELA_EV_CLIENT_TOOL_REQUIRED)
@@ -264,7 +144,9 @@ static int run_fail(struct run *r, const struct chela_error *err) {
     ch_status_free(r->status);
     r->status = NULL;
     ch_console_error(&r->console, "%s", err->message);
-    if (r->format != TEXT && !r->ended)
+    if (r->format == STREAM_JSON && !r->ended)
+        ch_stream_json_failure(&r->stream, err->message);
+    else if (r->format != TEXT && !r->ended)
         send_end(r, err);
     return ch_problem_exit(err);
 }
@@ -274,6 +156,11 @@ static int run_fail(struct run *r, const struct chela_error *err) {
 static void say_waiting(void *user) {
     ch_console_note(user, "reading the prompt from standard input; end it with Ctrl-D, or start "
                           "with </dev/null if there is none");
+}
+
+/* Messages are lines of standard input. */
+static bool run_is_fed(const struct run *r) {
+    return r->flags.input && strcmp(r->flags.input, "stream-json") == 0;
 }
 
 static int read_prompt(struct run *r, struct ch_cli_input *prompt, struct chela_error *err) {
@@ -323,7 +210,7 @@ struct groups {
     struct chela_planning_opts planning;
 };
 
-static struct groups group_opts(const struct flags *f, const struct texts *texts) {
+static struct groups group_opts(const struct ch_run_flags *f, const struct texts *texts) {
     return (struct groups){
         .limits =
             CHELA_LIMITS(.max_turns = f->max_turns, .max_tool_calls = f->max_tool_calls,
@@ -338,7 +225,7 @@ static struct groups group_opts(const struct flags *f, const struct texts *texts
         .planning = CHELA_PLANNING_OPTS(.review_plan = f->review_plan)};
 }
 
-static struct chela_agent_opts agent_opts(const struct flags *f, const struct texts *texts,
+static struct chela_agent_opts agent_opts(const struct ch_run_flags *f, const struct texts *texts,
                                           const struct groups *g) {
     return (struct chela_agent_opts)
         CHELA_AGENT_OPTS(.model = f->model, .base_url = f->base_url, .api_key_env = f->api_key_env,
@@ -377,6 +264,8 @@ static bool can_take_back(const struct run *r) {
 /* Approvals not decided by flags are decided at the terminal, if any. */
 static enum chela_flow run_decide(chela_run *run, struct chela_approval *a, void *user) {
     struct run *r = user;
+    if (r->input)
+        return ch_stream_input_approve(r->input, run, a);
     bool ask = !ch_run_decisions_apply(&r->flags.decisions, a) && ch_asker_there(&r->asker);
     return ask ? ch_asker_approve(run, a, &r->asker) : CHELA_GO;
 }
@@ -520,7 +409,11 @@ static int run_wait(struct run *r, const chela_store *store, struct chela_error 
         ch_signals_drain(r->signals, chela_session_key(r->session));
     ch_signals_attach(r->signals, r->handle);
     int rc = chela_run_wait(r->handle);
-    ch_signals_detach(r->signals);
+    ch_stream_input_attach(r->input, NULL);
+    if (r->input)
+        ch_signals_attach(r->signals, NULL);
+    else
+        ch_signals_detach(r->signals);
     run_tell_continuation(r, store);
     chela_run_free(r->handle);
     r->handle = NULL;
@@ -530,6 +423,78 @@ static int run_wait(struct run *r, const chela_store *store, struct chela_error 
     return ch_problem(err, rc, "the run was lost: %s", chela_error_text(rc));
 }
 
+static bool run_has_status(const struct run *r) {
+    return r->format != JSONL && r->format != STREAM_JSON;
+}
+
+/* Expand "/skill NAME ..." to the text for the model. */
+static int run_expand(const chela_agent *agent, struct ch_cli_input *prompt,
+                      struct chela_error *err) {
+    if (strncmp(prompt->p, "/skill", strlen("/skill")) != 0)
+        return CHELA_OK;
+    char *text = chela_agent_expand(agent, prompt->p, prompt->n, err);
+    if (!text)
+        return err->code = CHELA_EINVAL;
+    ch_input_release(prompt);
+    *prompt = (struct ch_cli_input){.p = ch_dup(text), .n = strlen(text)};
+    chela_free(text);
+    return CHELA_OK;
+}
+
+/* --- messages as lines of standard input --------------------------------------------------- */
+
+static int run_feed_message(struct run *r, const struct ch_setup *setup, chela_agent *agent,
+                            struct ch_stream_message *m, struct chela_error *err) {
+    struct chela_run_opts opt = CHELA_RUN_OPTS(.on_event = run_on_event, .user = r,
+                                               .may_redo = can_take_back(r), .media = m->media,
+                                               .nmedia = m->nmedia);
+    r->ended = false;
+    r->text.fresh = true;
+    r->text.said_n = 0; /* drop the previous answer */
+    free(r->id);
+    r->id = NULL;
+    if (r->flags.echo && r->format == STREAM_JSON)
+        ch_stream_json_echo(&r->stream, m->content);
+    struct ch_cli_input text = {.p = ch_dup(m->text), .n = strlen(m->text)};
+    int rc = run_expand(agent, &text, err);
+    if (rc == 0)
+        rc = chela_run_start(r->session, text.p, text.n, &opt, &r->handle, err);
+    ch_input_release(&text);
+    if (rc < 0)
+        return rc;
+    r->status = run_has_status(r) ? ch_status_new(&r->console) : NULL;
+    ch_stream_input_attach(r->input, r->handle);
+    return run_wait(r, setup->store, err);
+}
+
+/* One run for each message. The exit code is that of the last run; a run that waits ends the
+ * program, because the session takes no message then. */
+static int run_feed(struct run *r, const struct ch_setup *setup, chela_agent *agent,
+                    struct chela_error *err) {
+    struct ch_stream_message m = {0};
+    int rc = 0;
+    bool any = false;
+    if (chela_session_status(r->session) == CHELA_SESSION_PAUSED)
+        return ch_problem(err, CHELA_ESTATE,
+                          "session %s waits for an answer or approval: 'chela sessions resume %s'",
+                          r->key, r->key);
+    while (r->code != CH_EXIT_PAUSED && !ch_signals_caught(r->signals) &&
+           !ch_console_failure(&r->console) &&
+           (rc = ch_stream_input_next(r->input, &m, err)) > 0) {
+        rc = run_feed_message(r, setup, agent, &m, err);
+        ch_stream_message_release(&m);
+        any = true;
+        if (rc < 0)
+            break;
+    }
+    ch_stream_message_release(&m);
+    if (rc < 0)
+        r->ended = false; /* the reader gets a last line about the failure */
+    else if (!any)
+        rc = ch_problem(err, CHELA_EINVAL, "standard input has no message");
+    return rc < 0 ? rc : CHELA_OK;
+}
+
 static int run_converse(struct run *r, const struct ch_setup *setup, chela_agent *agent,
                         const struct texts *texts, struct chela_error *err) {
     int rc = run_open_session(r, setup, agent, err);
@@ -537,7 +502,9 @@ static int run_converse(struct run *r, const struct ch_setup *setup, chela_agent
         return rc;
     if (r->resume && !r->compact && chela_session_status(r->session) == CHELA_SESSION_IDLE)
         return show_last(r, r->session, setup->store, err);
-    r->status = r->format == JSONL ? NULL : ch_status_new(&r->console);
+    if (run_is_fed(r))
+        return run_feed(r, setup, agent, err);
+    r->status = run_has_status(r) ? ch_status_new(&r->console) : NULL;
     rc = run_begin(r, r->session, texts, err);
     if (rc == 0 && r->flags.take_over)
         rc = run_take_over(r, r->flags.take_over, err);
@@ -661,7 +628,7 @@ static int read_images(const struct ch_texts *given, struct texts *t, struct che
 }
 
 static int run_read_texts(struct run *r, struct texts *t, struct chela_error *err) {
-    const struct flags *f = &r->flags;
+    const struct ch_run_flags *f = &r->flags;
     chela_schema *schema = NULL;
     int rc = f->system ? ch_input_text(f->system, CH_INPUT_SYSTEM, &t->system, err) : 0;
     if (rc == 0 && f->schema)
@@ -672,7 +639,7 @@ static int run_read_texts(struct run *r, struct texts *t, struct chela_error *er
     chela_schema_free(schema);
     if (rc == 0)
         rc = read_images(&f->images, t, err);
-    if (rc == 0 && !r->resume)
+    if (rc == 0 && !r->resume && !run_is_fed(r))
         rc = read_prompt(r, &t->prompt, err);
     for (size_t i = 0; i < f->stop.n; i++)
         t->stop[i] = f->stop.list[i];
@@ -687,29 +654,15 @@ static void release_texts(struct texts *t) {
     ch_input_release(&t->schema);
 }
 
-/* Expand "/skill NAME ..." to the text for the model. */
-static int run_expand(const chela_agent *agent, struct ch_cli_input *prompt,
-                      struct chela_error *err) {
-    if (strncmp(prompt->p, "/skill", strlen("/skill")) != 0)
-        return CHELA_OK;
-    char *text = chela_agent_expand(agent, prompt->p, prompt->n, err);
-    if (!text)
-        return err->code = CHELA_EINVAL;
-    ch_input_release(prompt);
-    *prompt = (struct ch_cli_input){.p = ch_dup(text), .n = strlen(text)};
-    chela_free(text);
-    return CHELA_OK;
-}
-
 /* The settings that the session was used with count where the command line says nothing. */
 static void run_recall(struct run *r) {
-    struct flags *f = &r->flags;
+    struct ch_run_flags *f = &r->flags;
     ch_memo_use(&r->memo, r->key, &r->console, &f->model, &f->setup, &f->approve);
 }
 
 /* Opens the store, and finds the session in it. */
 static int run_open_store(struct run *r, struct ch_setup *setup, struct chela_error *err) {
-    const struct flags *f = &r->flags;
+    const struct ch_run_flags *f = &r->flags;
     bool wanted = r->resume || f->session || f->resume_last || f->background;
     int rc = 0;
     if (!f->no_session)
@@ -730,22 +683,49 @@ static int run_open_store(struct run *r, struct ch_setup *setup, struct chela_er
     return rc;
 }
 
+/* How calls are approved, in the words of the form. */
+static const char *run_permission_mode(const struct run *r) {
+    switch (consent(r)) {
+    case CHELA_APPROVE_AUTO:
+        return "bypassPermissions";
+    case CHELA_APPROVE_DENY:
+        return "dontAsk";
+    case CHELA_APPROVE_DEFAULT:
+    case CHELA_APPROVE_ASK:
+    case CHELA_APPROVE_SANDBOX:
+        break;
+    }
+    return "default";
+}
+
+static void run_describe(struct run *r, const struct ch_setup *setup, chela_agent *agent) {
+    r->stream.partial = r->flags.partial;
+    r->stream.permission_mode = run_permission_mode(r);
+    r->stream.rt = setup->rt;
+    r->stream.agent = agent;
+    r->stream.configs[0] = setup->config;
+    r->stream.configs[1] = setup->mcp[0];
+    r->stream.configs[2] = setup->mcp[1];
+}
+
 static int run_make_agent(struct run *r, struct ch_setup *setup, struct texts *texts,
                           chela_agent **out, struct chela_error *err) {
-    struct flags *f = &r->flags;
+    struct ch_run_flags *f = &r->flags;
     if (r->agent)
         f->setup.agent = r->agent;
     struct groups groups = group_opts(f, texts);
     struct chela_agent_opts opt = agent_opts(f, texts, &groups);
     opt.approve = consent(r);
     int rc = ch_setup_agent(setup, &opt, out, err);
+    if (rc == 0)
+        run_describe(r, setup, *out);
     if (rc == 0 && setup->store)
         ch_memo_keep(*out, f->model, setup, f->approve, f->base_url != NULL);
-    if (rc == 0 && (r->resume || ch_asker_there(&r->asker))) {
+    if (rc == 0 && (r->resume || r->input || ch_asker_there(&r->asker))) {
         struct chela_hooks hooks = CHELA_HOOKS(.user = r, .approve = run_decide);
         rc = ch_setup_hooks(setup, *out, &hooks, err);
     }
-    return rc == 0 && !r->resume ? run_expand(*out, &texts->prompt, err) : rc;
+    return rc == 0 && texts->prompt.p ? run_expand(*out, &texts->prompt, err) : rc;
 }
 
 static int run_perform(struct run *r, const struct ch_env *env, struct chela_error *err) {
@@ -790,7 +770,9 @@ static int run_perform(struct run *r, const struct ch_env *env, struct chela_err
 static enum format run_format_of(const char *output) {
     if (!output || strcmp(output, "text") == 0)
         return TEXT;
-    return strcmp(output, "json") == 0 ? JSON : JSONL;
+    return strcmp(output, "json") == 0          ? JSON
+           : strcmp(output, "stream-json") == 0 ? STREAM_JSON
+                                                : JSONL;
 }
 
 static int run_check_words(const struct run *r, struct chela_error *err) {
@@ -800,6 +782,14 @@ static int run_check_words(const struct run *r, struct chela_error *err) {
         return ch_problem(err, CHELA_EINVAL,
                           "--background takes --session KEY, not --no-session, --continue or "
                           "--take-over");
+    if (run_is_fed(r) && (r->args.n > 0 || r->flags.background))
+        return ch_problem(err, CHELA_EINVAL,
+                          "--input stream-json takes its messages from standard input, not from "
+                          "words, and not with --background");
+    if (r->format == JSON && run_is_fed(r))
+        return ch_problem(err, CHELA_EINVAL,
+                          "--input stream-json has several runs: use --output stream-json, jsonl "
+                          "or text");
     if (!r->resume || r->args.n == 1)
         return CHELA_OK;
     return ch_problem(err, CHELA_EINVAL, "expected one session key; usage: chela %s [flags] KEY",
@@ -821,6 +811,7 @@ static int run_command(const struct ch_cmd *cmd, const struct ch_env *env, int a
     ch_console_init(&r.console, env, ch_setup_verbosity(&r.flags.setup), r.flags.setup.no_color);
     r.format = run_format_of(r.flags.output);
     r.text = (struct ch_text){.console = &r.console, .no_answer = r.format != TEXT, .fresh = true};
+    ch_stream_json_init(&r.stream, &r.console);
     if (rc == 0 && !r.args.help)
         rc = run_check_words(&r, &err);
     if (r.args.help) {
@@ -829,14 +820,18 @@ static int run_command(const struct ch_cmd *cmd, const struct ch_env *env, int a
     } else if (rc < 0 || !r.flags.background || run_detach(&r, env, &rc)) {
         r.signals = ch_signals_new();
         ch_asker_open(&r.asker, &r.console, r.signals);
+        if (rc == 0 && run_is_fed(&r))
+            r.input = ch_stream_input_new(&r.console, ch_signals_fd(r.signals));
         if (rc == 0)
             rc = run_perform(&r, env, &err);
         rc = rc == 0 ? r.code : run_fail(&r, &err);
+        ch_stream_input_free(r.input);
         ch_asker_close(&r.asker);
     }
     ch_signals_free(r.signals);
     rc = ch_console_exit(&r.console, rc);
     ch_text_release(&r.text);
+    ch_stream_json_release(&r.stream);
     ch_console_release(&r.console);
     ch_args_release(&r.args);
     ch_detach_release(&r.detach);
@@ -866,7 +861,7 @@ const struct ch_cmd ch_cmd_run = {
         "Without --model and without a configuration file, the environment decides the model: the "
         "first key found, else a local server, else the built-in scripted/demo, which needs "
         "neither key nor network.",
-    .opts = opts,
+    .opts = ch_run_opts,
     .run = run_command,
 };
 
@@ -883,7 +878,7 @@ const struct ch_cmd ch_cmd_sessions_resume = {
         "ends the run instead.\n\n"
         "A run that was interrupted four times without a model reply in between is parked, and is "
         "resumed only with --force. If no run is unfinished, the last answer is printed.",
-    .opts = resume_opts,
+    .opts = ch_resume_opts,
     .run = run_command,
 };
 
@@ -895,7 +890,7 @@ const struct ch_cmd ch_cmd_sessions_compact = {
         "Shortens the conversation of a session: a summary that a model writes replaces all but "
         "the last messages. Statements of the user and identifiers are kept. Later requests are "
         "shorter. The journal keeps all messages, and 'chela sessions show' prints them.",
-    .opts = compact_opts,
+    .opts = ch_compact_opts,
     .run = run_command,
 };
 
@@ -910,6 +905,6 @@ const struct ch_cmd ch_cmd_replay = {
         "1 if there is a difference.\n\n"
         "With --from-turn N: copies the session up to the model call of turn N and continues from "
         "there with a real model and real tools. --model chooses another model.",
-    .opts = replay_opts,
+    .opts = ch_replay_opts,
     .run = run_command,
 };

@@ -67,6 +67,13 @@
     {"output", 0, CH_OPT_CHOICE, offsetof(type, output), "text|json|jsonl", 0, 0, "Output",        \
      "print the answer as text, the run_end event as a JSON object, or all events, one JSON "      \
      "object a line"}
+#define CH_RUN_OPTS_OUTPUT(type)                                                                   \
+    {"output", 0, CH_OPT_CHOICE, offsetof(type, output), "text|json|jsonl|stream-json", 0, 0,      \
+     "Output",                                                                                     \
+     "print the answer as text, the run_end event as a JSON object, all events, one JSON object "  \
+     "a line, or the lines that Claude Code prints without a terminal (stream-json)"},             \
+    {"include-partial-messages", 0, CH_OPT_SWITCH, offsetof(type, partial), NULL, 0, 0, "Output",  \
+     "with --output stream-json: also print the pieces of replies"}
 /* clang-format on */
 
 /* The members of struct chela_limits for --timeout and --cost-budget: 0 if not given, negative for
