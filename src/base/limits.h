@@ -593,6 +593,7 @@
 #define CH_LIMIT_UPCOMING 5               /* next times of a schedule in one answer */
 #define CH_LIMIT_ACTIVITY_RUNS 5000       /* runs in one answer */
 #define CH_LIMIT_USAGE_CALLS 5000         /* model calls in one answer */
+#define CH_LIMIT_USAGE_GROUPS 20000       /* groups of a sum of usage */
 #define CH_LIMIT_NEWS 4096 /* sessions that other gateways announced, not looked at yet */
 #define CH_LIMIT_SIGHTINGS 4096 /* items of a store that another gateway may be processing */
 

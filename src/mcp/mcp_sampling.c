@@ -243,7 +243,7 @@ static void charge_sample(struct ch_mcp_sample *s, struct ch_sv text, const stru
     s->used->tokens += u->input + u->output - s->reserved;
     ch_run_spend(&s->run->m, u, cost);
     ch_run_charge(&s->run->m, u, cost);
-    ch_run_journal_role(s->run, "sampling", s->target->model, u, text, CH_SV(""));
+    ch_run_journal_role(s->run, "sampling", s->target->model, u, cost, text, CH_SV(""));
 }
 
 static void sample_on_done(struct ch_sv text, const char *failed, const struct ch_usage *usage,

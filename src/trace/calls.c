@@ -8,17 +8,12 @@
 #include "chela/trace.h"
 #include "json/json.h"
 #include "store/store.h"
-
-/* Hashes of records; 0: a free place. */
-struct call_set {
-    uint64_t *slots; /* owned */
-    size_t n, cap;   /* cap: a power of two */
-};
+#include "trace/seen.h"
 
 struct call_reading {
     const char *session, *agent; /* of the record */
     struct ch_arena arena;       /* the parsed record; cleared at the next one */
-    struct call_set seen;
+    struct ch_seen seen;
     int64_t since;
     uint64_t before; /* hash of the previous record's session, and its time */
     int64_t last;
@@ -26,31 +21,6 @@ struct call_reading {
     void *user;
     int stop;
 };
-
-static bool set_put(struct call_set *s, uint64_t hash) {
-    size_t i = (size_t)hash & (s->cap - 1);
-    while (s->slots[i] && s->slots[i] != hash)
-        i = (i + 1) & (s->cap - 1);
-    bool added = !s->slots[i];
-    s->slots[i] = hash;
-    s->n += added;
-    return added;
-}
-
-/* True: the set did not have the hash. */
-static bool set_add(struct call_set *s, uint64_t hash) {
-    struct call_set old = *s;
-    if (2 * s->n >= s->cap) {
-        s->cap = s->cap ? 2 * s->cap : 256;
-        s->slots = ch_alloc(s->cap * sizeof(*s->slots));
-        s->n = 0;
-        for (size_t i = 0; i < old.cap; i++)
-            if (old.slots[i])
-                set_put(s, old.slots[i]);
-        ch_free(old.slots);
-    }
-    return set_put(s, hash ? hash : 1);
-}
 
 /* The low bits keep the records of a run side by side in the set: a search in a large set costs
  * a cache miss. */
@@ -136,7 +106,7 @@ static int calls_on_record(const char *key, const char *agent,
     ch_arena_clear(&rd->arena);
     if (r->ts >= rd->since && may_cost(r) &&
         ch_json_parse(&rd->arena, ch_sv(r->data, r->n), CH_JSON_REPLACE, &v, NULL, NULL) == 0 &&
-        set_add(&rd->seen, identity(r, v))) {
+        ch_seen_add(&rd->seen, identity(r, v))) {
         if (call)
             pass_message(rd, r, v);
         else
@@ -154,6 +124,6 @@ int chela_trace_calls(chela_store *store, int64_t since, size_t sessions, chela_
     struct ch_store_scan scan = {.since = since, .types = call_types, .limit = sessions};
     int rc = ch_store_scan(store, &scan, calls_on_record, &rd, err);
     ch_arena_release(&rd.arena);
-    ch_free(rd.seen.slots);
+    ch_seen_release(&rd.seen);
     return rc;
 }

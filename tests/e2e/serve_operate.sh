@@ -45,7 +45,7 @@ if [ -z "$gateway" ]; then
     exit 1
 fi
 
-for path in /api/schedules /api/mcp /api/memory /api/memory/coder /api/logs /api/nodes /api/activity; do
+for path in /api/schedules /api/mcp /api/memory /api/memory/coder /api/logs /api/nodes /api/activity /api/runs /api/usage; do
     anon GET "$path"
     answers "$path needs the token" 401
 done
@@ -208,6 +208,43 @@ call GET /api/usage
 tells "a part of the calls, which says so" '[.truncated, (.calls | length)] | tojson' '[true,5000]'
 call GET /api/activity
 tells "a part of the runs, which says so" '[.truncated, (.runs | length)] | tojson' '[true,5000]'
+call GET /api/usage
+tells "the sums of a cut list are of all calls" '[.total.calls >= 5001, .total.calls == .total.runs + 1 or .total.calls > 5001] | tojson' '[true,true]'
+call GET '/api/usage?by=model'
+tells "groups by model are exact above 5,000 runs" '.groups[] | select(.key == "many") | [.runs, .calls, .input, .output] | tojson' '[5001,5001,5001,5001]'
+tells "the total of groups is the sum of its groups" '[(.groups | map(.input) | add), (.groups | map(.calls) | add)] == [.total.input, .total.calls]' true
+for by in day agent channel prompt user reason; do
+    call GET "/api/usage?by=$by&bucket=month"
+    tells "groups by $by and month have the same total" '[(.groups | map(.runs) | add), (.groups | map(.calls) | add), (.groups[0].bucket | length)] == [.total.runs, .total.calls, 7]' true
+done
+call GET '/api/usage?by=agent&bucket=week&since=2001-01-01&until=2001-02-01'
+tells "a time without runs has no groups" '[.groups, .total.runs] | tojson' '[[],0]'
+for query in by=shoe by=day\&bucket=year bucket=day\&since=yesterday by=day\&days=3; do
+    call GET "/api/usage?$query"
+    answers "a wrong parameter is refused: $query" 400
+done
+call GET '/api/runs?model=many&limit=2'
+tells "runs have a total and a next page" '[.total, (.runs | length), (.next | type)] | tojson' '[5001,2,"string"]'
+tells "the newest run is first" '.runs | map(.run) | tojson' '["run_5001","run_5000"]'
+next=$(jq -r .next "$out")
+call GET "/api/runs?model=many&limit=1000&cursor=$next"
+tells "a page begins behind the cursor" '[.runs[0].run, (.runs | length)] | tojson' '["run_4999",1000]'
+pages=1 seen=1002
+while next=$(jq -r '.next // empty' "$out") && [ -n "$next" ] && [ "$pages" -lt 10 ]; do
+    call GET "/api/runs?model=many&limit=1000&cursor=$next"
+    pages=$((pages + 1)) seen=$((seen + $(jq '.runs | length' "$out")))
+done
+same "pages list each run once" 5001 "$seen"
+call GET '/api/runs?reason=model_error&sort=tokens'
+tells "runs of one reason" '[.runs[].session] | unique | tojson' '["one"]'
+call GET '/api/runs?agent=nobody'
+tells "no run" '[.runs, .total, .next] | tojson' '[[],0,null]'
+call GET '/api/runs?model=many&min_cost=0.1'
+tells "no run with this cost" .total 0
+for query in sort=shoe cursor=x since=never min_cost=-1 page=2; do
+    call GET "/api/runs?$query"
+    answers "a wrong parameter of runs is refused: $query" 400
+done
 call GET "/api/sessions?limit=1"
 tells "a part of the sessions, which says so" '[.truncated, (.sessions | length)] | tojson' '[true,1]'
 call GET "/api/sessions?limit=1000"

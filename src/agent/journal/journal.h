@@ -58,7 +58,8 @@
  *   RECEIPT     The outcome of sending it. {"id","state"}
  *   DROPPED     The run had nothing to say: its messages leave the transcript.
  *               {"run","messages"}; messages: number of messages that are left
- *   ROLE        A role was asked (role.h). {"run","turn","role","model","usage","answer"};
+ *   ROLE        A role was asked (role.h). {"run","turn","role","model","usage",["cost"],
+ *               "answer"};
  *               not part of the transcript. A long answer is cut
  *   ATTACHED    The answer names a file to be sent. {"run","turn","path","call",
  *               ["refused"]}; call: the tool whose permission decides; refused: why the

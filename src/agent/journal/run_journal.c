@@ -439,7 +439,8 @@ void ch_run_journal_job(chela_run *run, struct ch_sv id) {
 }
 
 void ch_run_journal_role(chela_run *run, const char *role, const char *model,
-                         const struct ch_usage *u, struct ch_sv answer, struct ch_sv notes) {
+                         const struct ch_usage *u, double cost, struct ch_sv answer,
+                         struct ch_sv notes) {
     struct ch_run_journal *k = ch_run_journal_of(run);
 
     if (!k)
@@ -448,6 +449,8 @@ void ch_run_journal_role(chela_run *run, const char *role, const char *model,
     ch_jw_kcstr(&w, "role", role);
     ch_jw_kcstr(&w, "model", model);
     run_journal_write_usage(&w, u);
+    if (cost > 0)
+        ch_jw_kdouble(&w, "cost", cost);
     ch_jw_kstr(&w, "answer", ch_utf8_cut(answer, CH_LIMIT_ROLE_RESULT));
     if (notes.n)
         ch_jw_kstr(&w, "notes", ch_utf8_cut(notes, CH_LIMIT_ROLE_RESULT));

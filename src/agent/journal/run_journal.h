@@ -113,9 +113,10 @@ uint64_t ch_run_journal_reply(chela_run *run, const struct ch_msg *m, const stru
 /* JOB: the service makes the reply of the current turn in the background. Empty: no more. */
 void ch_run_journal_job(chela_run *run, struct ch_sv id);
 /* A role was asked on the run's behalf and gave this answer. notes: how the answer was read, one
- * line for each deviation from its form; may be empty. */
+ * line for each deviation from its form; may be empty. cost: negative or 0: unknown. */
 void ch_run_journal_role(chela_run *run, const char *role, const char *model,
-                         const struct ch_usage *u, struct ch_sv answer, struct ch_sv notes);
+                         const struct ch_usage *u, double cost, struct ch_sv answer,
+                         struct ch_sv notes);
 /* The answer names a file to be sent. refused: the reason why the file is not sent; NULL: it
  * is sent. */
 void ch_run_journal_attached(chela_run *run, const char *path, const char *refused);

@@ -1,21 +1,14 @@
 /* activity_api.c -- see activity_api.h. The runs are read from the journals of the newest
- * sessions, up to a limit; the member `truncated` is true if there are more. */
+ * sessions, up to a limit; the member `truncated` is true if there are more (runs_api.c lists
+ * all). */
 #include "gateway/http/activity_api.h"
 
 #include "base/limits.h"
-#include "base/redact.h"
+#include "gateway/http/runs_api.h"
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/request.h"
 #include "gateway/request/store_lookup.h"
 #include "trace/activity.h"
-
-static void activity_kredacted(struct ch_jw *w, const char *key, const char *text) {
-    CH_BUF_AUTO safe = {0};
-    if (!*text)
-        return;
-    ch_redact_copy(&safe, ch_sv_str(text));
-    ch_jw_kstr(w, key, ch_buf_sv(&safe));
-}
 
 static int activity_add_run(const struct ch_activity_run *r, void *user) {
     struct ch_store_lookup *l = user;
@@ -26,23 +19,7 @@ static int activity_add_run(const struct ch_activity_run *r, void *user) {
     }
     w.comma = l->last++ > 0;
     ch_jw_begin(&w, '{');
-    ch_jw_kcstr(&w, "session", r->session);
-    ch_jw_kcstr(&w, "agent", r->agent);
-    ch_jw_kcstr(&w, "run", r->run);
-    ch_jw_kcstr(&w, "status", r->status);
-    ch_jw_kcstr(&w, "reason", r->reason);
-    activity_kredacted(&w, "error", r->error);
-    ch_jw_kint(&w, "ts", r->start);
-    ch_jw_kint(&w, "ms", r->end - r->start);
-    ch_jw_kint(&w, "turns", r->turns);
-    ch_jw_kint(&w, "tool_calls", r->calls);
-    ch_jw_kint(&w, "input", r->input);
-    ch_jw_kint(&w, "output", r->output);
-    if (r->cost >= 0)
-        ch_jw_kdouble(&w, "cost_usd", r->cost);
-    ch_jw_kint(&w, "failures", r->failures);
-    ch_jw_kint(&w, "waits", r->waits);
-    ch_jw_kint(&w, "waited_ms", r->waited_ms);
+    ch_runs_write(&w, r);
     ch_jw_end(&w, '}');
     return 0;
 }

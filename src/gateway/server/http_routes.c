@@ -24,6 +24,7 @@
 #include "gateway/http/session_copies.h"
 #include "gateway/http/session_events.h"
 #include "gateway/http/session_socket.h"
+#include "gateway/http/runs_api.h"
 #include "gateway/http/sessions_api.h"
 #include "gateway/http/tools_api.h"
 #include "gateway/http/trace_api.h"
@@ -95,6 +96,7 @@ const struct ch_http_route ch_http_routes[] = {
     {"GET", "/.well-known/oauth-protected-resource/mcp", CH_ROUTE_OPEN, ch_mcp_api_metadata},
     {"GET", "/api/usage", 0, ch_usage_get},
     {"GET", "/api/activity", 0, ch_activity_get},
+    {"GET", "/api/runs", 0, ch_runs_get},
     {"GET", "/metrics", 0, ch_metrics_get},
     {.path = NULL},
 };

@@ -202,7 +202,7 @@ static void role_keep(const struct ch_role_question *q, const struct chela_event
     if (end->end.reason == (enum chela_reason)CH_REASON_COMPLETED)
         note_form(q, &notes);
     ch_run_journal_role(q->run, q->role, s->agent->targets[s->run->m.model]->model, &used,
-                        ch_unstr(end->end.text), ch_buf_sv(&notes));
+                        end->end.usage.cost_usd, ch_unstr(end->end.text), ch_buf_sv(&notes));
 }
 
 /* Reads the answer, and writes it in the form of the built-in schema: a prompt of the user may have
