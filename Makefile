@@ -17,7 +17,7 @@ say = @$(if $(V),:,printf '  %-5s %s\n' $(1) $(patsubst $(BUILD)/%,%,$@)); mkdir
 
 # A layer may include only the layers before it (tools/check_layers) and is
 # its own archive, so that a unit test of a layer links nothing later.
-LAYERS := base guard search json schema io net rpc model tool prompt agent undo mcp store trace otel why acp channel config gateway
+LAYERS := base guard search json schema io net egress rpc model tool prompt agent undo mcp store trace otel why acp channel config gateway
 PKGS := libuv yaml-0.1 libpcre2-8
 LIBS := -ldl -lpthread -lm
 # A module (src/<dir>/) is loaded on use. ALONE: it has its own copy of base/.

@@ -228,6 +228,14 @@
 #define CH_LIMIT_SQL_CELL 500             /* characters shown of one value */
 #define CH_LIMIT_WEB_BODY (5 * CH_MB)     /* one web page */
 #define CH_LIMIT_WEB_REDIRECTS 5          /* redirects followed */
+#define CH_LIMIT_EGRESS 1024              /* patterns of one list of destinations (egress) */
+#define CH_LIMIT_EGRESS_GRANTS 256        /* destinations that people allowed in one session */
+#define CH_LIMIT_FORWARD_CONNS 256        /* connections of one command through its proxy */
+#define CH_LIMIT_FORWARD_HEAD (64 * CH_KB) /* head of a request to that proxy */
+#define CH_LIMIT_FORWARD_BUFFER (256 * CH_KB) /* bytes waiting in one direction of a connection */
+#define CH_LIMIT_FORWARD_HEAD_MS 30000    /* time to send the head of a request to that proxy */
+#define CH_LIMIT_FORWARD_IDLE_MS 600000   /* a connection of that proxy without any byte */
+#define CH_LIMIT_BOUND_FILES 512          /* files of a workspace that one approval binds */
 #define CH_LIMIT_HTML_DEPTH 256           /* nesting of HTML elements */
 #define CH_LIMIT_HTML_TEXT (4 * CH_MB)    /* text produced from one page */
 #define CH_LIMIT_SEARCH_BODY (2 * CH_MB)  /* an answer of a search service */

@@ -64,8 +64,14 @@ struct ch_conf_wake {
     int64_t max_per_day;
 };
 
+/* Patterns of hosts (egress.h), joined with commas; NULL: not set. */
+struct ch_conf_egress {
+    const char *allow, *deny, *ask;
+};
+
 struct ch_conf_agent {
     struct ch_conf_item item;
+    struct ch_conf_egress egress;
     const char *title;
     const char *description;
     const char *const *calls; /* ids of agents that it may call as tools; NULL-terminated */
@@ -167,6 +173,7 @@ struct ch_conf_policy {
 /* Settings of tools that access external services. */
 struct ch_conf_outside {
     const char *const *databases; /* "databases.NAME=URL"; NULL-terminated */
+    struct ch_conf_egress egress;
     const char *fetch_allow, *fetch_deny;
     bool fetch_private;
     const char *search_provider, *search_url, *search_key_env;

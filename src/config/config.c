@@ -403,12 +403,28 @@ static const struct chela_policy *const *policies_of(const chela_config *cfg) {
     return list;
 }
 
+/* What is denied anywhere is denied. */
+static const char *denied_hosts(const chela_config *cfg, const struct ch_conf_agent *a) {
+    const char *lists[] = {cfg->conf.outside.egress.deny, cfg->conf.defaults.egress.deny,
+                           a->egress.deny};
+    CH_BUF_AUTO all = {0};
+    for (size_t i = 0; i < CH_LEN(lists); i++)
+        if (lists[i] && *lists[i])
+            ch_buf_addf(&all, "%s%s", all.n ? "," : "", lists[i]);
+    return all.n ? ch_arena_str(cfg->arena, ch_buf_sv(&all)) : NULL;
+}
+
 /* Settings as "key=value", as many as the file sets. */
-static const char *const *settings_of(const chela_config *cfg) {
+static const char *const *settings_of(const chela_config *cfg, const struct ch_conf_agent *a) {
     const struct ch_conf_outside *c = &cfg->conf.outside;
+    const struct ch_conf_agent *d = &cfg->conf.defaults;
+    const char *allow = EITHER(a, d, egress.allow), *ask = EITHER(a, d, egress.ask);
     const struct {
         const char *key, *value;
     } rows[] = {
+        {"egress.allow", allow ? allow : c->egress.allow},
+        {"egress.deny", denied_hosts(cfg, a)},
+        {"egress.ask", ask ? ask : c->egress.ask},
         {"webFetch.allowHosts", c->fetch_allow},
         {"webFetch.denyHosts", c->fetch_deny},
         {"webFetch.allowPrivate", c->fetch_private ? "true" : NULL},
@@ -430,8 +446,8 @@ static const char *const *settings_of(const chela_config *cfg) {
     };
     size_t n = 0, most = CH_LEN(rows) + CH_LIMIT_CONFIG_DATABASES;
     const char **list = ch_arena_zalloc(cfg->arena, (most + 1) * sizeof(*list));
-    for (const char *const *d = c->databases; d && *d; d++)
-        list[n++] = *d;
+    for (const char *const *db = c->databases; db && *db; db++)
+        list[n++] = *db;
     for (size_t i = 0; i < CH_LEN(rows); i++)
         if (rows[i].value)
             list[n++] = ch_arena_printf(cfg->arena, "%s=%s", rows[i].key, rows[i].value);
@@ -510,7 +526,7 @@ static void config_fill(const chela_config *cfg, const struct ch_conf_agent *a,
     FILL(planning.executor, EITHER(a, d, executor));
     FILL(planning.reflector, EITHER(a, d, reflector));
     fill_queue(&o->queue, a, d);
-    FILL(toolset.settings, settings_of(cfg));
+    FILL(toolset.settings, settings_of(cfg, a));
     FILL(sandbox, sandbox_of(cfg));
 }
 

@@ -100,6 +100,15 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_FILE, "databases", CH_CFG_DATABASES, CH_CFG_SECRET, OUTSIDE(databases),
      .help = "databases of `query_database`, by name: `sqlite:PATH` or "
              "`postgres://USER@HOST/DATABASE`"},
+    {CH_SCOPE_FILE, "egress.allow", CH_CFG_HOSTS, 0, OUTSIDE(egress.allow), .otherwise = "[]",
+     .help = "hosts that the agents may send data to without a question, such as "
+             "`*.example.com`, `pypi.org` or `10.0.0.0/8:8080`; see policy.md"},
+    {CH_SCOPE_FILE, "egress.deny", CH_CFG_HOSTS, 0, OUTSIDE(egress.deny), .otherwise = "[]",
+     .help = "hosts that the agents never send data to; counts more than `allow`, and for each "
+             "agent besides its own list"},
+    {CH_SCOPE_FILE, "egress.ask", CH_CFG_HOSTS, 0, OUTSIDE(egress.ask), .otherwise = "[]",
+     .help = "hosts that are asked about even if a person named the address; other hosts that "
+             "no list has are asked about unless a person named the address"},
     {CH_SCOPE_FILE, "webFetch.allowHosts", CH_CFG_PATTERNS, 0, OUTSIDE(fetch_allow),
      .otherwise = "[\"*\"]",
      .help = "hosts that `web_fetch` may connect to; an empty list removes the tool"},
@@ -286,6 +295,12 @@ const struct ch_option ch_options[] = {
              "safety"},
     {CH_SCOPE_AGENT, "workspaceDir", CH_CFG_PATH, 0, AGENT(workspace),
      .help = "directory that the file tools work in; default: the current directory"},
+    {CH_SCOPE_AGENT, "egress.allow", CH_CFG_HOSTS, 0, AGENT(egress.allow),
+     .help = "as `egress.allow` of the file, which the list replaces"},
+    {CH_SCOPE_AGENT, "egress.deny", CH_CFG_HOSTS, 0, AGENT(egress.deny),
+     .help = "hosts that the agent never sends data to, besides `egress.deny` of the file"},
+    {CH_SCOPE_AGENT, "egress.ask", CH_CFG_HOSTS, 0, AGENT(egress.ask),
+     .help = "as `egress.ask` of the file, which the list replaces"},
     {CH_SCOPE_AGENT, "tools.allow", CH_CFG_NAMES, 0, AGENT(allow), .otherwise = "[\"*\"]",
      .help = "tools to offer, by name, glob or group; an empty list offers none"},
     {CH_SCOPE_AGENT, "tools.deny", CH_CFG_NAMES, 0, AGENT(deny), .otherwise = "[]",

@@ -114,9 +114,9 @@ static int walk_mapping(struct ch_cfg_parser *p, const struct ch_json *v, const 
 /* Sections that decide who may do what or which agent answers: an ignored key
  * would make them more permissive than they read. */
 static bool is_deciding(struct ch_sv key) {
-    static const char *const sections[] = {"agents",   "policies", "approvals", "sandbox", "tools",
-                                           "channels", "gateway",  "providers", "store",
-                                           "budgets"};
+    static const char *const sections[] = {"agents",    "policies", "approvals", "sandbox",
+                                           "egress",    "tools",    "channels",  "gateway",
+                                           "providers", "store",    "budgets"};
     for (size_t i = 0; i < CH_LEN(sections); i++)
         if (ch_sv_is(key, sections[i]))
             return true;

@@ -152,6 +152,7 @@ static void schema_write_type(struct ch_jw *w, const struct ch_option *o) {
         return;
     case CH_CFG_NAMES:
     case CH_CFG_PATTERNS:
+    case CH_CFG_HOSTS:
     case CH_CFG_PATHS:
     case CH_CFG_PLACES:
     case CH_CFG_INSIDE:

@@ -16,6 +16,7 @@
 #include "base/when_read.h"
 #include "config/address.h"
 #include "config/parse.h"
+#include "egress/egress.h"
 #include "guard/secrets.h"
 #include "model/catalog/provider.h"
 #include "tool/call/approval.h"
@@ -299,6 +300,26 @@ static int values_read_names(struct ch_cfg_parser *p, const struct ch_json *v,
         int rc = values_check_name(p, e, pattern);
         if (rc < 0)
             return rc;
+        ch_buf_addf(&joined, "%s%.*s", joined.n ? "," : "", CH_SV_FMT(ch_json_str(e)));
+    }
+    *(const char **)out = ch_arena_str(p->cfg->arena, ch_buf_sv(&joined));
+    return 0;
+}
+
+static int read_hosts(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                      void *out) {
+    CH_BUF_AUTO joined = {0};
+    (void)o;
+    if (v->type != CH_JSON_ARRAY)
+        return ch_cfg_wrong_type(p, v, "a list of hosts");
+    if (v->n > CH_LIMIT_EGRESS)
+        return ch_cfg_bad(p, v, "more than %d entries", CH_LIMIT_EGRESS);
+    for (CH_JSON_EACH(e, v)) {
+        struct chela_error why;
+        if (e->type != CH_JSON_STRING)
+            return ch_cfg_wrong_type(p, e, "a host (in quotes)");
+        if (ch_egress_check(ch_json_str(e), &why) < 0)
+            return ch_cfg_bad(p, e, "%s", why.message);
         ch_buf_addf(&joined, "%s%.*s", joined.n ? "," : "", CH_SV_FMT(ch_json_str(e)));
     }
     *(const char **)out = ch_arena_str(p->cfg->arena, ch_buf_sv(&joined));
@@ -749,6 +770,7 @@ int ch_cfg_value(struct ch_cfg_parser *p, const struct ch_json *v, const struct 
         [CH_CFG_TEXTS] = values_read_texts,
         [CH_CFG_COUNT] = read_limit,
         [CH_CFG_PATTERNS] = values_read_names,
+        [CH_CFG_HOSTS] = read_hosts,
         [CH_CFG_DATABASES] = read_databases,
         [CH_CFG_PATHS] = read_paths,
         [CH_CFG_PLACES] = read_paths,

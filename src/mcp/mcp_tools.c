@@ -110,6 +110,15 @@ static bool tool_is_wanted(const chela_mcp *m, const char *name) {
            !(m->opts.deny && ch_tool_matches(ch_sv_str(m->opts.deny), text));
 }
 
+/* The operator chose the server. */
+static bool server_address(chela_call *call, struct ch_buf *url) {
+    const struct ch_mcp_binding *b = call->tool->user;
+
+    if (b->mcp)
+        ch_buf_add_str(url, b->mcp->opts.url);
+    return true;
+}
+
 static void add_binding(chela_mcp *m, struct ch_mcp_binding *b, const char *alias,
                         const char *description, const char *schema) {
     struct chela_error err = {0};
@@ -131,6 +140,8 @@ static void add_binding(chela_mcp *m, struct ch_mcp_binding *b, const char *alia
         free_binding(b);
         return;
     }
+    if (m->opts.url)
+        ch_registry_find(&b->agent->registry, ch_sv_str(alias))->destination = server_address;
     ch_list_add(&m->tools->bindings, &b->link);
 }
 

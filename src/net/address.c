@@ -133,20 +133,29 @@ bool ch_address_is_own(const struct sockaddr *a) {
     return own;
 }
 
-/* The address of a text, as bytes of an IPv4 address where it is one. */
-static size_t net_address_read(struct ch_sv text, unsigned char ip[16]) {
-    size_t n = ch_ip_parse(text, ip);
+static size_t unwrap(unsigned char ip[16], size_t n) {
+    if (n != 16 || !embedded(ip))
+        return n;
+    memmove(ip, embedded(ip), 4);
+    return 4;
+}
 
-    if (n == 16 && embedded(ip)) {
-        memmove(ip, embedded(ip), 4);
-        n = 4;
-    }
-    return n;
+size_t ch_address_read(struct ch_sv text, unsigned char ip[16]) {
+    return unwrap(ip, ch_ip_parse(text, ip));
+}
+
+size_t ch_address_bytes(const struct sockaddr *a, unsigned char ip[16]) {
+    size_t n;
+    const unsigned char *bytes = net_address_bytes_of(a, &n);
+
+    if (bytes)
+        memcpy(ip, bytes, n);
+    return unwrap(ip, n);
 }
 
 bool ch_address_same(struct ch_sv a, struct ch_sv b) {
     unsigned char x[16], y[16];
-    size_t n = net_address_read(a, x);
+    size_t n = ch_address_read(a, x);
 
-    return n && n == net_address_read(b, y) && memcmp(x, y, n) == 0;
+    return n && n == ch_address_read(b, y) && memcmp(x, y, n) == 0;
 }

@@ -20,6 +20,11 @@ const char *ch_address_kind(const struct sockaddr *a);
 /* Whether the address belongs to a network interface of this machine. */
 bool ch_address_is_own(const struct sockaddr *a);
 
+/* The bytes of an address, 4 or 16 of them: IPv4 inside IPv6 (mapped, NAT64) as IPv4. 0: not an
+ * address. */
+size_t ch_address_read(struct ch_sv text, unsigned char ip[16]);
+size_t ch_address_bytes(const struct sockaddr *a, unsigned char ip[16]);
+
 /* Whether two texts are one IP address, in any spelling. IPv4 inside IPv6 (mapped, NAT64) is the
  * embedded IPv4 address. */
 bool ch_address_same(struct ch_sv a, struct ch_sv b);

@@ -721,10 +721,17 @@ int chela_agent_memo(chela_agent *a, const char *json, struct chela_error *err) 
     return 0;
 }
 
+/* The host makes the call, and names the address. */
+static bool single_said(struct ch_sv url, void *user) {
+    (void)url, (void)user;
+    return true;
+}
+
 char *chela_agent_call_tool(chela_agent *a, const char *name, const char *arguments,
                             struct chela_error *err) {
     CH_ENTER_OR(a, a->rt->loop, err, NULL);
-    static const struct ch_batch_ops ops = {.finished = write_single, .over = single_over};
+    static const struct ch_batch_ops ops = {
+        .finished = write_single, .said = single_said, .over = single_over};
     if (ch_loop_may_run(a->rt->loop, err) < 0)
         return NULL;
     const char *args = arguments && *arguments ? arguments : "{}";
@@ -746,6 +753,7 @@ char *chela_agent_call_tool(chela_agent *a, const char *name, const char *argume
                                  .approvals = a->approvals, /* a host that calls the tool itself
                                                                has consented */
                                  .sandbox = a->sandbox,
+                                 .egress = a->settings->egress,
                                  .ops = &ops,
                                  .user = &one};
     ch_agent_hold(a);

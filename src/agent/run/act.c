@@ -24,6 +24,7 @@
 #include "agent/run/driver.h"
 #include "agent/run/feature.h"
 #include "agent/run/parent.h"
+#include "agent/run/said.h"
 #include "agent/run/takeover.h"
 #include "agent/run/think.h"
 #include "tool/call/call_by_name.h"
@@ -412,8 +413,14 @@ static void act_over(size_t waiting, void *user) {
                                            .questions = waits.questions == waits.answers});
 }
 
+static bool act_said(struct ch_sv url, void *user) {
+    const chela_run *run = user;
+    return ch_said(run, url);
+}
+
 static const struct ch_batch_ops ops = {
     .before = before,
+    .said = act_said,
     .invalid = invalid,
     .ask = act_ask,
     .gate = act_gate,
@@ -487,6 +494,7 @@ static struct ch_batch_opts act_batch_opts(chela_run *run) {
                                   .memory =
                                       run->permit.forgets ? NULL : &ch_parent_root(run)->memory,
                                   .sandbox = a->sandbox,
+                                  .egress = a->settings->egress,
                                   .jobs = s->jobs,
                                   .buffers = ch_parent_root(run)->agent->buffers,
                                   .window = ch_target_window(run->target),

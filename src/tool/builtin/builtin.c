@@ -456,9 +456,11 @@ static int add_outside(struct ch_registry *r, const struct chela_tool_opts *t,
     opts.user = settings;
     opts.release = release_settings;
     int rc = ch_function_add(r, &opts, err);
-    if (rc == 0)
-        ch_settings_ref(settings); /* the tool's reference */
-    return rc;
+    if (rc < 0)
+        return rc;
+    ch_registry_find(r, ch_sv_str(t->name))->destination = outside->destination;
+    ch_settings_ref(settings); /* the tool's reference */
+    return 0;
 }
 
 static int builtin_add_one(struct ch_registry *r, const struct chela_tool_opts *t,

@@ -2,6 +2,8 @@
 #include "tool/builtin/outside.h"
 
 #include "base/mem.h"
+#include "tool/builtin/web/web_fetch.h"
+#include "tool/builtin/web/web_search.h"
 
 static bool has_databases(const struct ch_tool_settings *s) {
     return s->ndatabases > 0;
@@ -51,13 +53,13 @@ static bool has_wait(const struct ch_tool_settings *s) {
 }
 
 static const struct ch_outside tools[] = {
-    {"query_database", has_databases, list_databases},
-    {"web_fetch", has_web, list_hosts},
-    {"web_search", has_search, NULL},
-    {"send_email", has_mail, describe_mail},
-    {"memory_search", has_memory, NULL},
-    {"memory_write", has_memory, NULL},
-    {"wait_until", has_wait, NULL},
+    {"query_database", has_databases, list_databases, NULL},
+    {"web_fetch", has_web, list_hosts, ch_web_fetch_destination},
+    {"web_search", has_search, NULL, ch_web_search_destination},
+    {"send_email", has_mail, describe_mail, NULL},
+    {"memory_search", has_memory, NULL, NULL},
+    {"memory_write", has_memory, NULL, NULL},
+    {"wait_until", has_wait, NULL, NULL},
 };
 
 const struct ch_outside *ch_outside_find(const char *name) {

@@ -11,6 +11,7 @@ struct ch_outside {
     bool (*offered)(const struct ch_tool_settings *s);
     /* Append to the description; may be NULL. */
     void (*describe)(const struct ch_tool_settings *s, struct ch_buf *out);
+    bool (*destination)(chela_call *call, struct ch_buf *url); /* ch_tool.destination */
 };
 
 /* The row of a tool that needs settings; NULL for any other tool. */

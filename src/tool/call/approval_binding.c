@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "tool/call/call.h"
+#include "tool/call/outgoing.h"
 #include "tool/call/special_writes.h"
 #include "tool/result/display.h"
 #include "tool/process/executable.h"
@@ -148,6 +149,19 @@ static const char *approval_binding_show(chela_call *call) {
     return text.n ? ch_arena_str(&call->arena, ch_buf_sv(&text)) : NULL;
 }
 
+/* The digest has the destination even if nobody has to agree to it any more. */
+static void bind_destination(chela_call *call, struct ch_bound *out, struct ch_sha256 *h) {
+    struct ch_outgoing to;
+
+    ch_outgoing_judge(call, &to);
+    if (to.url)
+        approval_binding_add(h, ch_sv_str(to.url));
+    if (to.verdict != CH_OUTGOING_ASK)
+        return;
+    out->sends = to.url;
+    memcpy(out->place, to.digest, sizeof(out->place));
+}
+
 void ch_bind(chela_call *call, struct ch_bound *out) {
     CH_BUF_AUTO arguments = {0};
     struct ch_sha256 h;
@@ -173,6 +187,7 @@ void ch_bind(chela_call *call, struct ch_bound *out) {
         approval_binding_add(&h, ch_sv_str(out->shown));
     if (out->writes)
         approval_binding_add(&h, ch_sv_str(out->writes));
+    bind_destination(call, out, &h);
     ch_sha256_end(&h, out->digest);
 }
 
@@ -213,6 +228,11 @@ void ch_bound_show(chela_call *call, const struct ch_bound *b, struct ch_buf *ou
     show_cut(out, command ? b->plan.command : ch_buf_sv(&arguments));
     if (b->writes)
         show_cut(out, ch_sv_str(b->writes));
+    if (b->sends) {
+        struct ch_outgoing to = {.url = b->sends};
+        if (ch_url_parse(ch_sv_str(b->sends), &to.to, NULL) == 0)
+            ch_outgoing_show(&to, out);
+    }
     approval_binding_show_line(out, "program", b->program);
     approval_binding_show_line(out, "directory", b->cwd);
     if (command)

@@ -27,6 +27,9 @@ struct ch_bound { /* texts live in the call's arena */
     /* the most delicate file that the call writes, and a text about all of them (NULL: none) */
     enum ch_file_kind kind;
     const char *writes;
+    /* the URL of a destination that a person has to agree to (outgoing.h); NULL: none */
+    const char *sends;
+    unsigned char place[CH_SHA256_SIZE]; /* what "always" remembers of it */
 };
 
 /* The call's arguments must have been read. */

@@ -116,6 +116,12 @@ static enum chela_decision batch_on_ask(chela_call *call, const struct ch_ask *a
     return b->ops->ask(call->block, ask, reason, b->user);
 }
 
+static bool batch_on_said(const chela_call *call, struct ch_sv url) {
+    const struct ch_batch *b = call->owner;
+
+    return b->ops->said(url, b->user);
+}
+
 static void batch_on_progress(chela_call *call, struct ch_sv text) {
     struct ch_batch *b = call->owner;
 
@@ -648,6 +654,7 @@ static struct ch_call_env batch_make_env(const struct ch_batch_opts *opts) {
     env.ask = opts->ops->ask ? batch_on_ask : NULL;
     env.before = opts->ops->before ? on_before : NULL;
     env.invalid = opts->ops->invalid ? on_invalid : NULL;
+    env.said = opts->ops->said ? batch_on_said : NULL;
     env.ended = on_ended;
     env.rested = batch_on_rested;
     env.checkpoint = batch_on_checkpoint;

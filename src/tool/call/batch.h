@@ -14,6 +14,7 @@
 struct ch_batch;
 struct ch_call_listener;
 struct ch_early_reads;
+struct ch_egress;
 struct ch_jobs;
 struct ch_jw;
 struct ch_sandbox_policy;
@@ -71,6 +72,9 @@ struct ch_batch_ops {
      * reason: NULL, or set to a heap text for a denial. */
     enum chela_decision (*ask)(const struct ch_block *call, const struct ch_ask *ask,
                                char **reason, void *user);
+    /* Optional. True if the address stands word for word in what a person said, so that a request
+     * for it carries nothing that the model composed. NULL: no address does. */
+    bool (*said)(struct ch_sv url, void *user);
     /* Optional. A call with effect keyed or once is about to start. key: its idempotency
      * key. state: NULL, or the state that replaces the last one of `checkpoint`; "": none, the
      * call cannot be continued. False: the call waits until ch_batch_pass. */
@@ -126,6 +130,7 @@ struct ch_batch_opts {
     enum ch_consent ask_means;            /* effect of level "ask"; AUTO: no approval needed */
     struct ch_memory *memory;             /* borrowed; NULL: no remembered approvals */
     const struct ch_sandbox_policy *sandbox; /* borrowed; NULL: the default policy */
+    const struct ch_egress *egress; /* borrowed; NULL: calls may send data to every host */
     struct ch_jobs *jobs; /* borrowed from the session; NULL: no background programs */
     struct ch_buffers *buffers; /* borrowed; files of an editor; NULL: none */
     int64_t window;   /* context window in tokens, bounds the results; 0: unknown */

@@ -65,6 +65,7 @@ struct ch_call_env ch_call_env_of(const struct ch_batch_opts *opts) {
         .ask_means = opts->ask_means,
         .memory = opts->memory,
         .sandbox = opts->sandbox,
+        .egress = opts->egress,
         .jobs = opts->jobs,
         .listener = opts->listener,
         .buffers = opts->buffers,

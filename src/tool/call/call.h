@@ -26,6 +26,7 @@
 struct ch_aftermath;
 struct ch_call_listener;
 struct ch_buffers;
+struct ch_egress;
 struct ch_jobs;
 struct ch_program;
 struct ch_question;
@@ -52,6 +53,7 @@ struct ch_call_env {
     enum ch_consent ask_means;
     struct ch_memory *memory;
     const struct ch_sandbox_policy *sandbox; /* as in struct ch_batch_opts */
+    const struct ch_egress *egress; /* as in struct ch_batch_opts */
     struct ch_jobs *jobs;
     struct ch_call_listener *const *listener; /* as in struct ch_batch_opts */
     struct ch_buffers *buffers; /* as in struct ch_batch_opts */
@@ -60,6 +62,7 @@ struct ch_call_env {
     enum ch_before (*invalid)(chela_call *call, const char *problem, char **name, char **arguments,
                               char **feedback);
     enum chela_decision (*ask)(chela_call *call, const struct ch_ask *ask, char **reason);
+    bool (*said)(const chela_call *call, struct ch_sv url); /* as in struct ch_batch_ops */
     void (*ended)(chela_call *call); /* the outcome is set; called once */
     void (*rested)(chela_call *call); /* ch_call_rest; may be NULL */
     bool puts_questions;              /* a person can be asked questions of a call (question.h) */

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "tool/call/aftermath.h"
+#include "tool/call/outgoing.h"
 #include "tool/call/special_writes.h"
 #include "tool/process/sandbox_policy.h"
 #include "tool/registry/argument_validation.h"
@@ -30,6 +31,14 @@ static bool check_full_box(chela_call *call) {
     return !call->lacks;
 }
 
+/* True if an allow rule lists the arguments of the call, and with them its destination. */
+static bool names_destination(chela_call *call) {
+    call->by_rule =
+        ch_approvals_vouch(call->env->approvals, call, call->bound) == CH_VOUCH_YES &&
+        !(call->tool->flags & CH_TOOL_DOUBTED);
+    return call->by_rule;
+}
+
 /* True if a rule or an earlier approval covers the call; records which. Files that other
  * programs execute need a question about the very call. */
 static bool find_voucher(chela_call *call) {
@@ -38,6 +47,8 @@ static bool find_voucher(chela_call *call) {
 
     if (b->kind == CH_KIND_EXECUTED)
         return false;
+    if (b->sends)
+        return ch_memory_has(env->memory, b->digest) || names_destination(call);
     if (call->tool->flags & CH_TOOL_DOUBTED)
         return ch_memory_has(env->memory, b->digest);
     enum ch_vouch vouch = ch_approvals_vouch(env->approvals, call, b);
@@ -47,6 +58,13 @@ static bool find_voucher(chela_call *call) {
     call->full_box = vouch == CH_VOUCH_IN_BOX && check_full_box(call);
     return call->by_rule || call->full_box || ch_memory_has(env->memory, b->digest) ||
            (b->kind == CH_KIND_INSTRUCTIONS && env->ask_means == CH_CONSENT_AUTO);
+}
+
+static void deny_destination(chela_call *call, const struct ch_outgoing *to) {
+    CH_BUF_AUTO why = {0};
+
+    ch_outgoing_explain(to, &why);
+    deny(call, ch_buf_str(&why));
 }
 
 static void deny_unasked(chela_call *call) {
@@ -83,16 +101,23 @@ bool ch_consent_given(chela_call *call) {
     enum ch_consent level = ch_approvals_level(env->approvals, call->tool);
     const char *writes;
     enum ch_file_kind kind;
+    struct ch_outgoing to;
 
     if (level == CH_CONSENT_DENY) {
         deny(call, "The rules here deny this tool, so the call was not made. Do without it.");
+        return false;
+    }
+    ch_outgoing_judge(call, &to);
+    if (to.verdict == CH_OUTGOING_DENIED) {
+        deny_destination(call, &to);
         return false;
     }
     kind = ch_special_writes(call, &writes);
     call->bound = NULL; /* of arguments that a person has replaced */
     call->by_rule = call->full_box = false;
     call->lacks = NULL;
-    bool plain = kind == CH_KIND_PLAIN && !(call->tool->flags & CH_TOOL_DOUBTED);
+    bool plain = kind == CH_KIND_PLAIN && to.verdict == CH_OUTGOING_FREE &&
+                 !(call->tool->flags & CH_TOOL_DOUBTED);
     if (plain && (runs_in_full_box(call, level) || level == CH_CONSENT_AUTO ||
                   env->ask_means == CH_CONSENT_AUTO))
         return true;
@@ -102,7 +127,10 @@ bool ch_consent_given(chela_call *call) {
         permit_writes(call);
         return true;
     }
-    if (env->ask_means == CH_CONSENT_DENY || !env->ask)
+    bool nobody = env->ask_means == CH_CONSENT_DENY || !env->ask;
+    if (to.verdict == CH_OUTGOING_ASK && (nobody || env->ask_means == CH_CONSENT_AUTO))
+        deny_destination(call, &to); /* who allows calls unasked is not there to answer */
+    else if (nobody)
         deny_unasked(call);
     else
         call->state = CH_CALL_ASKING;
@@ -262,7 +290,7 @@ int ch_call_consent(chela_call *call, enum chela_decision decision, const char *
         return ch_fail(err, CHELA_EPERM, "this call cannot be allowed always: it uses %s",
                        b->obstacle);
     if (decision == CHELA_ALLOW_ALWAYS && call->env->memory)
-        ch_memory_add(call->env->memory, b->digest);
+        ch_memory_add(call->env->memory, b->sends ? b->place : b->digest);
     permit_writes(call);
     call->state = CH_CALL_NEW; /* continue after this stage */
     return 0;

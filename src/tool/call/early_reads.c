@@ -44,6 +44,12 @@ static void early_on_used(chela_call *call, int64_t tokens) {
         e->ops->used(tokens, e->user);
 }
 
+static bool early_on_said(const chela_call *call, struct ch_sv url) {
+    const struct ch_early_reads *e = call->owner;
+
+    return e->ops->said(url, e->user);
+}
+
 struct ch_early_reads *ch_early_reads_new(const struct ch_batch_opts *opts) {
     struct ch_early_reads *e = ch_alloc(sizeof(*e));
 
@@ -51,6 +57,7 @@ struct ch_early_reads *ch_early_reads_new(const struct ch_batch_opts *opts) {
     e->env.ended = e->env.rested = early_on_event;
     e->env.progress = early_on_progress;
     e->env.used = early_on_used;
+    e->env.said = opts->ops->said ? early_on_said : NULL;
     e->env.puts_questions = opts->ops->question != NULL;
     e->ops = opts->ops;
     e->user = opts->user;

@@ -91,6 +91,9 @@ struct ch_tool {
      * covers this text: if the text differs right before the start, the call is not made.
      * Called like plan. */
     void (*show)(chela_call *call, struct ch_buf *out);
+    /* Optional. Appends the URL that a call sends data to; nothing: nowhere. True: the operator
+     * named the destination, so only a list that denies it counts. Called like plan. */
+    bool (*destination)(chela_call *call, struct ch_buf *url);
     /* Optional. True if a call only reads; such a call needs no approval unless a rule
      * names the tool. Called like plan. */
     bool (*only_looks)(const chela_call *call);

@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/nearest.h"
+#include "egress/egress.h"
 #include "guard/secrets.h"
 #include "net/url.h"
 
@@ -27,6 +28,9 @@ static const struct key {
     enum kind kind;
     size_t at, value_at; /* value_at: for ENV */
 } keys[] = {
+    {"egress.allow", TEXT, AT(egress_allow), 0},
+    {"egress.deny", TEXT, AT(egress_deny), 0},
+    {"egress.ask", TEXT, AT(egress_ask), 0},
     {"webFetch.allowHosts", TEXT, AT(allow_hosts), 0},
     {"webFetch.denyHosts", TEXT, AT(deny_hosts), 0},
     {"webFetch.allowPrivate", FLAG, AT(allow_private), 0},
@@ -241,6 +245,10 @@ int ch_settings_new(const struct ch_settings_opts *o, struct ch_tool_settings **
         rc = i < CH_LIMIT_SETTINGS
                  ? settings_set(s, ch_sv_str(o->list[i]), o, err)
                  : ch_fail(err, CHELA_ELIMIT, "more than %d settings", CH_LIMIT_SETTINGS);
+    if (rc == 0)
+        rc = ch_egress_new(
+            &(struct ch_egress_lists){s->egress_allow, s->egress_deny, s->egress_ask}, &s->egress,
+            err);
     if (rc < 0)
         ch_settings_unref(s);
     else
@@ -270,6 +278,7 @@ void ch_settings_unref(struct ch_tool_settings *s) {
         if (keys[i].kind == ENV)
             ch_free(*settings_text_at(s, keys[i].value_at));
     }
+    ch_egress_free(s->egress);
     if (s->notes)
         s->notes_free(s->notes);
     ch_free(s->module_path);

@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "net/transport.h"
 
+struct ch_egress;
 struct ch_embedder;
 struct ch_note_index;
 struct ch_recall;
@@ -33,6 +34,10 @@ struct ch_tool_settings {
 
     struct ch_database_setting *databases; /* owned */
     size_t ndatabases;
+
+    /* comma-separated patterns of egress.h; NULL: none */
+    char *egress_allow, *egress_deny, *egress_ask;
+    struct ch_egress *egress; /* owned: the three lists */
 
     /* web_fetch: comma-separated host patterns, see struct ch_fetch_rules */
     char *allow_hosts; /* NULL: every host; "": none */

@@ -790,6 +790,7 @@ static bool takes(const struct ch_option *o, char kind) {
         return kind == 'n';
     case CH_CFG_NAMES:
     case CH_CFG_PATTERNS:
+    case CH_CFG_HOSTS:
     case CH_CFG_PATHS:
     case CH_CFG_PLACES:
     case CH_CFG_INSIDE:

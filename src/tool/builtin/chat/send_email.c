@@ -18,6 +18,7 @@
 #include "chela/sys/mail.h"
 #include "guard/leak.h"
 #include "io/module.h"
+#include "egress/egress.h"
 #include "tool/builtin/files/file.h"
 #include "tool/builtin/chat/mail_message.h"
 #include "tool/call/call.h"
@@ -105,7 +106,25 @@ static void send_email_lower(char *s) {
             *s += 'a' - 'A';
 }
 
+/* egress.deny counts for the domain of a recipient, whatever mail server passes the mail on. */
+static int check_denied(const struct job *j, const struct ch_mailboxes *list) {
+    for (size_t i = 0; i < list->n; i++) {
+        const char *at = strrchr(list->at[i].addr, '@');
+        struct ch_url to;
+        if (!at || ch_url_parse_host(ch_sv_str(at + 1), true, &to) < 0 ||
+            ch_egress_judge(j->settings->egress, &to).verdict != CH_EGRESS_DENY)
+            continue;
+        chela_result_error(j->call, "permission_denied",
+                           "Mail may not be sent to %s: egress.deny names the host.",
+                           list->at[i].addr);
+        return CHELA_EINVAL;
+    }
+    return 0;
+}
+
 static int check_allowed(const struct job *j, const struct ch_mailboxes *list) {
+    if (check_denied(j, list) < 0)
+        return CHELA_EINVAL;
     if (!j->settings->mail_allow_to)
         return 0;
     CH_AUTOFREE char *patterns = ch_strdup(j->settings->mail_allow_to);

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "egress/egress.h"
 #include "net/address.h"
 #include "net/join.h"
 
@@ -77,8 +78,19 @@ static enum match match_any(const char *patterns, const struct ch_url *u) {
     return best;
 }
 
+bool ch_fetch_is_listed(const char *patterns, const struct ch_url *url) {
+    return patterns && match_any(patterns, url) != MATCH_NONE;
+}
+
 static bool is_web_port(uint16_t port) {
     return port == 80 || port == 443 || port == 8080 || port == 8443;
+}
+
+/* With the lists of egress, a port that none of them names is asked about, unless the list of hosts
+ * to fetch from has allowed the host already. */
+static bool judges_ports(const struct ch_fetch_rules *rules, const struct ch_url *url) {
+    return rules->egress &&
+           (!rules->allow || ch_egress_judge(rules->egress, url).verdict == CH_EGRESS_ALLOW);
 }
 
 int ch_fetch_check(struct ch_sv text, const struct ch_fetch_rules *rules, struct ch_url *out,
@@ -97,8 +109,11 @@ int ch_fetch_check(struct ch_sv text, const struct ch_fetch_rules *rules, struct
     if (match_any(rules->deny, &url) != MATCH_NONE)
         return ch_fail(err, CHELA_EPERM, "%.*s is a host that must not be fetched from",
                        CH_SV_FMT(url.host));
-    if (allowed != MATCH_PORT && !is_web_port(url.port))
-        return ch_fail(err, CHELA_EPERM, "port %u is not one of 80, 443, 8080 and 8443", url.port);
+    if (allowed != MATCH_PORT && !is_web_port(url.port) && !judges_ports(rules, &url))
+        return ch_fail(err, CHELA_EPERM,
+                       "port %u is not one of 80, 443, 8080 and 8443, and neither "
+                       "webFetch.allowHosts nor egress.allow names it",
+                       url.port);
     if (out)
         *out = url;
     return 0;
@@ -123,6 +138,12 @@ static const char *refuse_address(const struct sockaddr *to, void *user) {
 
     if (is_denied(f, to))
         return "denied";
+    if (f->opts.rules.refuses) {
+        struct ch_url url;
+        if (ch_url_parse(ch_buf_sv(&f->url), &url, NULL) < 0)
+            return "unknown";
+        return f->opts.rules.refuses(&url, to, f->opts.rules.user);
+    }
     if (f->opts.rules.allow_private)
         return NULL;
     const char *kind = ch_address_kind(to);
@@ -192,6 +213,26 @@ void ch_fetch_cancel(struct ch_fetch *f) {
 
 static void fetch_ask(struct ch_fetch *f);
 
+/* The host that was agreed to may send the request around on itself. */
+static bool may_follow(const struct ch_fetch *f, const struct ch_url *before,
+                       const struct ch_url *url, struct ch_sv text) {
+    const struct ch_fetch_rules *r = &f->opts.rules;
+    bool same = ch_url_same_host(before, url) &&
+                (before->port == url->port || (!before->tls && url->tls && url->port == 443));
+
+    return !r->may_follow || same || r->may_follow(url, text, r->user);
+}
+
+static int refuse_redirect(const struct ch_url *url, struct chela_error *err) {
+    CH_BUF_AUTO host = {0};
+
+    ch_url_add_authority(&host, url);
+    return ch_fail(err, CHELA_EPERM,
+                   "%s is a destination of its own, which nobody has allowed: a fetch of that "
+                   "address asks for it",
+                   ch_buf_str(&host));
+}
+
 static void fetch_follow(struct ch_fetch *f, struct ch_sv location) {
     struct chela_error err = {0};
     CH_BUF_AUTO next = {0};
@@ -204,6 +245,8 @@ static void fetch_follow(struct ch_fetch *f, struct ch_sv location) {
         rc = ch_fail(&err, CHELA_ELIMIT, "more than %d redirects", CH_LIMIT_WEB_REDIRECTS);
     if (rc == 0)
         rc = ch_fetch_check(ch_buf_sv(&next), &f->opts.rules, &url, &err);
+    if (rc == 0 && !may_follow(f, &before, &url, ch_buf_sv(&next)))
+        rc = refuse_redirect(&url, &err);
     if (rc == 0 && before.tls && !url.tls)
         rc = ch_fail(&err, CHELA_EPERM, "redirected from https to http, which is not followed");
     if (rc < 0) {

@@ -15,14 +15,26 @@
 #include "net/transport.h"
 #include "net/url.h"
 
+struct ch_egress;
+struct sockaddr;
+
 struct ch_fetch_rules {
     /* Comma-separated host patterns: a name or address ("example.com", "[::1]"),
      * "*.example.com" (subdomains), ".example.com" (subdomains and the domain itself), "*";
      * each optionally with ":PORT" or ":*". allow NULL: every host; "": none. An allow
      * pattern with a port permits that port. */
     const char *allow, *deny;
+    const struct ch_egress *egress; /* a pattern that allows the port permits it; NULL: none does */
     bool allow_private; /* permit addresses outside of the public Internet */
+    /* Optional, with the lists of the agent: the reason against an address (struct
+     * ch_address_filter), instead of the usual one; whether a redirect may be followed. */
+    const char *(*refuses)(const struct ch_url *to, const struct sockaddr *at, void *user);
+    bool (*may_follow)(const struct ch_url *to, struct ch_sv text, void *user);
+    void *user;
 };
+
+/* True if a list of the operator, in the form of `allow`, has the host. */
+bool ch_fetch_is_listed(const char *patterns, const struct ch_url *url);
 
 struct ch_fetch_opts {
     struct ch_loop *loop;

@@ -15,6 +15,7 @@
 #include "tool/call/call.h"
 #include "tool/builtin/web/fetch.h"
 #include "tool/call/call_view.h"
+#include "tool/call/outgoing.h"
 #include "tool/registry/settings.h"
 #include "json/writer.h"
 
@@ -64,7 +65,10 @@ static void web_fetch_finish(struct job *j) {
 
 static struct ch_fetch_rules rules_of(const struct ch_tool_settings *s) {
     return (struct ch_fetch_rules){
-        .allow = s->allow_hosts, .deny = s->deny_hosts, .allow_private = s->allow_private};
+        .allow = s->allow_hosts,
+        .deny = s->deny_hosts,
+        .egress = s->egress,
+        .allow_private = s->allow_private};
 }
 
 static int read_format(chela_call *call, enum format *out) {
@@ -116,6 +120,33 @@ static int web_fetch_read_arguments(chela_call *call, const struct ch_tool_setti
         return 0;
     chela_result_error(call, ch_fetch_error_type(&err, 0), "%s.", err.message);
     return CHELA_EINVAL;
+}
+
+/* --- the destination ------------------------------------------------------------------ */
+
+bool ch_web_fetch_destination(chela_call *call, struct ch_buf *out) {
+    const struct ch_tool_settings *s = call->tool->user;
+    struct ch_url url;
+
+    ch_url_join(out, CH_SV(""), ch_json_get_str(call->args, "url"));
+    return ch_url_parse(ch_buf_sv(out), &url, NULL) == 0 &&
+           ch_fetch_is_listed(s->allow_hosts, &url);
+}
+
+static const char *web_fetch_refuses(const struct ch_url *to, const struct sockaddr *at,
+                                     void *user) {
+    const struct job *j = user;
+    const char *why = ch_outgoing_refuses(j->call, to, at);
+
+    return why && j->settings->allow_private && strcmp(why, "denied") != 0 ? NULL : why;
+}
+
+static bool web_fetch_may_follow(const struct ch_url *to, struct ch_sv text, void *user) {
+    const struct job *j = user;
+
+    return (ch_fetch_is_listed(j->settings->allow_hosts, to) &&
+            ch_egress_judge(j->settings->egress, to).verdict != CH_EGRESS_DENY) ||
+           ch_outgoing_may_follow(j->call, to, text);
 }
 
 int ch_web_fetch_check(chela_call *call, void *user) {
@@ -328,6 +359,11 @@ int ch_web_fetch_run(chela_call *call, void *user) {
 
     j->call = call;
     j->settings = s;
+    if (call->env->egress) {
+        opts.rules.refuses = web_fetch_refuses;
+        opts.rules.may_follow = web_fetch_may_follow;
+        opts.rules.user = j;
+    }
     int rc = web_fetch_read_arguments(call, s, j);
     if (rc < 0) {
         web_fetch_free_job(j);

@@ -317,6 +317,14 @@ static void make_request(struct search *s, const struct ch_tool_settings *settin
                                       .max_body = CH_LIMIT_SEARCH_BODY};
 }
 
+/* The operator chose the service. */
+bool ch_web_search_destination(chela_call *call, struct ch_buf *url) {
+    const struct ch_tool_settings *s = call->tool->user;
+
+    ch_buf_add_str(url, s->search_url ? s->search_url : find_provider(s->search_provider)->url);
+    return true;
+}
+
 int ch_web_search_run(chela_call *call, void *user) {
     static const struct ch_http_handler handler = {web_search_on_head, web_search_on_data,
                                                    web_search_on_done};
