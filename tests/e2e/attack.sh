@@ -137,7 +137,7 @@ sends "the secret of a hook" "?k=hook-secret-99-y" "holds a secret, HOOK_SECRET"
 sends "the token of the gateway" "?k=gateway-token-5-z" "holds a secret, CHELA_TOKEN"
 rm "$space/key.txt" "$space/chela.yaml"
 chela tools call web_fetch --args '{"url": "https://127.0.0.1/my-application"}'
-check "a setting of .env is no secret" grep -q 'Cannot fetch\|private' "$err"
+check "a setting of .env is no secret" grep -q 'Cannot fetch\|nobody allowed' "$err"
 rm -f "$space/.env" "$space/chela.yaml"
 
 # --- names that are paths elsewhere
