@@ -83,6 +83,7 @@ left() { # DECISION: a command leaves two files, the process ends, another one g
 }
 left allow
 same "allow: the files are back" "kept kept" "$(cat "$space/sub/.envrc" "$space/sub/.vscode/tasks.json" | paste -sd' ')"
+holds "allow: the model is told that the files are back" '[.[] | select(.type == "tool_result")][-1].content | test("the files were put back")'
 left refuse
 check "refuse: they are not" test ! -e "$space/sub/.envrc"
 rm -rf "$space/sub"

@@ -162,13 +162,21 @@ static void add_note(struct ch_buf *content, const char *note) {
                 ended ? line : "");
 }
 
-void ch_aftermath_answer(chela_call *call, enum chela_decision decision) {
-    struct ch_aftermath *a = call->aftermath;
-    bool yes = decision == CHELA_ALLOW_ONCE || decision == CHELA_ALLOW_ALWAYS;
-    int rc = 0;
+/* Put all files back that can be. Returns the first failure, or 0. */
+static int put_back(const struct ch_aftermath *a) {
+    int failure = 0;
 
-    for (size_t i = 0; yes && i < a->n; i++)
-        rc = CH_MIN(rc, ch_held_restore(&a->held[i]));
+    for (size_t i = 0; i < a->n; i++) {
+        int rc = ch_held_restore(&a->held[i]);
+        failure = failure ? failure : rc;
+    }
+    return failure;
+}
+
+void ch_aftermath_answer(chela_call *call, enum chela_decision decision) {
+    bool yes = decision == CHELA_ALLOW_ONCE || decision == CHELA_ALLOW_ALWAYS;
+    int rc = yes ? put_back(call->aftermath) : 0;
+
     add_note(&call->made.content,
              !yes            ? "The user was asked and left the files aside."
              : rc == -ESTALE ? "The user agreed, but a file was changed meanwhile and stays aside."
