@@ -1,7 +1,7 @@
 /* closed.c -- see closed.h.
  *
- * The search is bounded. Below /etc, a directory that it does not reach is closed. Below /opt,
- * where programs are installed, it looks at the upper levels only. */
+ * The search is bounded. Below /etc, a directory that it does not reach is closed. Below /opt
+ * and /usr/local, where programs are installed, it looks at the upper levels only. */
 #include "sandbox/closed.h"
 
 #include <dirent.h>
@@ -32,7 +32,8 @@ static const struct place {
     const char *path;
     unsigned levels;
     bool sure;
-} places[CH_CLOSED_PLACES] = {{"/etc", 64, true}, {"/usr/local/etc", 64, true}, {"/opt", 3, false}};
+} places[CH_CLOSED_PLACES] = {
+    {"/etc", 64, true}, {"/usr/local", 3, false}, {"/usr/local/etc", 64, true}, {"/opt", 3, false}};
 
 struct closing {
     const struct ch_box *box;

@@ -7,7 +7,7 @@
 #define CH_SANDBOX_CLOSED_H
 #include "sandbox/box.h"
 
-#define CH_CLOSED_PLACES 3
+#define CH_CLOSED_PLACES 4
 
 struct ch_closed {
     struct ch_paths paths; /* owned array */

@@ -179,6 +179,13 @@ if [ "$(id -u)" = 0 ] && [ -d /usr/local/etc ]; then
     call "git -C '$place' status"
     check "git works in a repository of root outside" grep -q '^On branch' "$out"
     rm -r "$place"
+    place=$(mktemp -d /usr/local/chela-test-XXXXXX)
+    chmod 755 "$place" && mkdir -p "$place/conf" && echo s3cret >"$place/conf/key" && echo fine >"$place/conf/open"
+    chmod 600 "$place/conf/key"
+    call "cat '$place/conf/key' '$place/conf/open'"
+    check "a key of a program below /usr/local: closed" sh -c "! grep -q s3cret '$out'"
+    check "a key of a program below /usr/local: its other files are not" grep -q fine "$out"
+    rm -r "$place"
 fi
 
 # --- required: all of it or nothing
