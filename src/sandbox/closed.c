@@ -209,7 +209,8 @@ struct ch_closed ch_closed_find(const struct ch_box *given, bool may_mount) {
 
     mount_places(&out, &box, may_mount);
     close_secrets(&out, &box);
-    search_places(&out, &box);
+    if (!given->trial) /* nothing runs in a trial */
+        search_places(&out, &box);
     ch_free(box.readable.p);
     ch_free(box.writable.p);
     return out;
