@@ -105,6 +105,19 @@ sends "in base64" "$(printf 'xy%sz' "$key" | base64 -w0 | tr '+/' '-_')" "holds 
 sends "in hexadecimal digits" "$(printf %s "$key" | od -An -v -tx1 | tr -d ' \n' | tr a-f A-F)" "holds a secret, ANTHROPIC_API_KEY"
 sends "a value of .env, percent-encoded" "correct%2dhorse%2D9" "holds a secret, DB_PASSWORD (.env)"
 sends "the secret of AWS" "?k=$aws_secret" "holds a secret, AWS_SECRET_ACCESS_KEY"
+weak() { # NAME=VALUE FLAG...
+    local pair=$1
+    shift
+    (cd "$space" && with_env "$pair" timeout 20 "$program" run --no-session --model scripted/demo "$@" "hello a the" >"$out" 2>"$err")
+    status=$?
+    exits "a weak secret, $pair: nothing is held back" 0
+}
+weak XAI_API_KEY=a -v
+same "a secret of one character: the log tells the least length, once" 1 "$(grep -c 'XAI_API_KEY is too short.*at least 8 characters' "$err")"
+weak XAI_API_KEY=password -v
+check "a secret that is a word: the log tells it" grep -q 'XAI_API_KEY is too short, or too common a word' "$err"
+weak XAI_API_KEY=a
+check "a secret of one character: no line without -v" sh -c "! grep -q XAI_API_KEY '$err'"
 cat >"$space/chela.yaml" <<'YAML'
 providers: { mine: { api: openai, baseUrl: "http://127.0.0.1:1/v1", apiKeyEnv: [KEY_ONE, KEY_TWO] } }
 gateway: { tokenEnv: GATE_TOKEN, hooks: { deploy: { agent: main, secretEnv: HOOK_SECRET } } }

@@ -140,6 +140,13 @@ static int recall(const struct ch_recall_query *q, ch_recall_fn *fn, void *to, v
     return j ? j->ops->recall(j, q, fn, to) : 0;
 }
 
+/* A key that is too weak to be recognised is told to the log. */
+static void hide_keys(chela_runtime *rt) {
+    CH_LOG_SCOPE(rt->sink);
+
+    ch_providers_hide_keys(&rt->providers);
+}
+
 int ch_runtime_open(const struct chela_runtime_opts *given, const struct ch_clock *clock,
                     chela_runtime **out, struct chela_error *err) {
     struct chela_runtime_opts opts;
@@ -160,7 +167,7 @@ int ch_runtime_open(const struct chela_runtime_opts *given, const struct ch_cloc
     rt->user = opts.user;
     rt->providers = (struct ch_providers){
         .loop = rt->loop, .env = opts.env ? opts.env : process_env, .user = opts.user};
-    ch_providers_hide_keys(&rt->providers);
+    hide_keys(rt);
     rt->language = opts.language;
     rt->module_path = ch_strdup(opts.module_path);
     rt->ca_file = ch_strdup(opts.ca_file);
