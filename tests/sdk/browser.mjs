@@ -36,8 +36,8 @@ export class Place {
     this.write('import.jsonl', [head, ...records.map((r, i) => ({ seq: i + 1, ...r }))].map((l) => JSON.stringify(l)).join('\n') + '\n');
     await this.chela(['sessions', 'import', '--config', 'chela.yaml', 'import.jsonl']);
   }
-  async serve(listen = '127.0.0.1:0', token = this.token) {
-    this.gateway = spawn(join(build, 'chela'), ['serve', '--config', 'chela.yaml', '--listen', listen, '-v'], { cwd: this.space, stdio: ['ignore', 'ignore', 'pipe'], env: this.env(token) });
+  async serve(listen = '127.0.0.1:0', token = this.token, more = []) {
+    this.gateway = spawn(join(build, 'chela'), ['serve', '--config', 'chela.yaml', '--listen', listen, '-v', ...more], { cwd: this.space, stdio: ['ignore', 'ignore', 'pipe'], env: this.env(token) });
     let said = '';
     this.url = await new Promise((resolve, reject) => {
       this.gateway.stderr.on('data', (data) => { said += data; const m = /listening on (\S+)/.exec(said); if (m) resolve(m[1]); });

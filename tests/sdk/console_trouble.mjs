@@ -349,7 +349,32 @@ if (page) {
     same(place.complaints, [], 'the browser complained');
   });
 }
+const shared = new Place('console-shared-0123456789abcdef');
+if (page) {
+  await check('trouble: a message that another process takes up is shown once', async () => {
+    shared.write('rules.yaml', 'rules: [{ say: "you said: {{user}}" }]\n');
+    shared.write('chela.yaml', 'store: sqlite:./chela.db\nagents: { list: [{ id: coder, model: scripted/rules.yaml }] }\n');
+    await shared.serve(undefined, undefined, ['--workers', '2']);
+    const pages = [];
+    for (let i = 0; i < 4; i++) { // of both processes
+      pages.push(await shared.visit(browser));
+      await shared.enter(pages[i]);
+    }
+    await shared.api('/api/sessions/web%3Ashared/messages', { text: 'the first', agent: 'coder' });
+    for (const one of pages) await one.goto(`${shared.url}/#/s/web%3Ashared`);
+    const want = ['the first', 'you said: the first'];
+    for (const [i, one] of pages.entries()) {
+      await ends(one, i + 1);
+      await tell(one, `from page ${i}`);
+      want.push(`from page ${i}`, `you said: from page ${i}`);
+      for (const every of pages) await ends(every, i + 2);
+    }
+    for (const one of pages) same((await texts(one, '.user div, .assistant')).map((t) => t.trim()), want, 'as the transcript says');
+  });
+}
 await browser?.close();
+await shared.stop();
+shared.remove();
 await place.stop();
 place.remove();
 done();

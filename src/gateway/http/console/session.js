@@ -448,7 +448,7 @@ async function fillMedia() {
 }
 
 const pendings = () => [...$("chat").querySelectorAll(".user.pending")];
-const pendingOf = (text) => [...$("chat").querySelectorAll(".user:is(.pending, .undelivered)")].find((b) => b.dataset.text === text);
+const pendingOf = (text) => [...$("chat").querySelectorAll(".user:is(.pending, .sending, .undelivered)")].find((b) => b.dataset.text === text);
 
 /* The run ended before it took the message. */
 function undelivered(bubble) {
