@@ -53,6 +53,7 @@
 #include "chela/choice.h"
 #include "chela/config.h"
 #include "chela/error.h"
+#include "chela/eval.h"
 #include "chela/event.h"
 #include "chela/gateway.h"
 #include "chela/heartbeat.h"

@@ -280,6 +280,16 @@
 #define CH_LIMIT_HOLE_NAME 64             /* bytes of a placeholder's name */
 #define CH_LIMIT_CASES 1000               /* test cases of one prompt */
 #define CH_LIMIT_CASE_RUNS 1000           /* runs of one test case */
+#define CH_LIMIT_EVAL_CASES 10000         /* cases of one file of an evaluation */
+#define CH_LIMIT_EVAL_FILE (32 * CH_MB)   /* one file of cases, or of results */
+#define CH_LIMIT_EVAL_FILES 1000          /* files of cases of one evaluation */
+#define CH_LIMIT_EVAL_TRIALS 1000         /* trials of one case of an evaluation */
+#define CH_LIMIT_EVAL_JOBS 64             /* trials at the same time */
+#define CH_LIMIT_EVAL_TURNS 100           /* turns of one case */
+#define CH_LIMIT_EVAL_CALLS 1000          /* tool calls of a trial that its report lists */
+#define CH_LIMIT_EVAL_PATH 1024           /* bytes of the path of a file in a check */
+#define CH_LIMIT_EVAL_FIXTURE_FILES 20000 /* files of the workspace of a case */
+#define CH_LIMIT_EVAL_FIXTURE (256 * CH_MB) /* their size in total */
 #define CH_LIMIT_VERSION_DIGITS 9         /* digits of one number of a version */
 #define CH_LIMIT_REPLY_MEDIA 20           /* files attached to one reply */
 #define CH_LIMIT_PROJECT_FILE CH_MB       /* bytes read of one project file such as AGENTS.md */

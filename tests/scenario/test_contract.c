@@ -318,9 +318,23 @@ static void show_nobody(const char *url, void *user) {
     (void)url, (void)user;
 }
 
+static int no_crew(const struct chela_eval_request *request, chela_agent *const **agents,
+                   void **handle, void *user, struct chela_error *err) {
+    (void)request;
+    (void)agents;
+    (void)handle;
+    (void)user;
+    (void)err;
+    return CHELA_ENOENT;
+}
+
 /* Every function whose comment says that it refuses a callback with CHELA_EBUSY
  * (tools/check_api): the code that each gives. */
 static void expect_refusal(struct world *w, chela_run *run, int code) {
+    static const char text[] = "cases: [{ name: a, input: x, checks: { status: done } }]";
+    struct chela_eval_file file = {"a", text, sizeof(text) - 1};
+    struct chela_eval_opts eval = CHELA_EVAL_OPTS(
+        .files = &file, .nfiles = 1, .scratch = "/nowhere", .open = no_crew);
     struct chela_prompt_test_opts cases = CHELA_PROMPT_TEST_OPTS(.name = "router", .dry_run = 1);
     struct chela_gateway_opts opts = CHELA_GATEWAY_OPTS(.listen = NULL);
     struct chela_error err = {0};
@@ -364,6 +378,8 @@ static void expect_refusal(struct world *w, chela_run *run, int code) {
     assert_null(chela_models_update(w->rt, "ollama", 1, &err));
     assert_int_equal(err.code, code);
     assert_null(chela_prompt_test(w->rt, &cases, &err));
+    assert_int_equal(err.code, code);
+    assert_null(chela_eval_run(w->rt, &eval, &err));
     assert_int_equal(err.code, code);
     assert_null(chela_why(w->rt, NULL, "k", NULL, &err));
     assert_int_equal(err.code, code);

@@ -421,6 +421,24 @@ CASE(chela_why_opts) {
     return rc == CHELA_ENOENT ? 0 : rc;
 }
 
+static int no_crew(const struct chela_eval_request *request, chela_agent *const **agents,
+                   void **handle, void *user, struct chela_error *err) {
+    (void)request;
+    (void)agents;
+    (void)handle;
+    (void)user;
+    (void)err;
+    return CHELA_ENOENT;
+}
+
+CASE(chela_eval_opts) {
+    static const char text[] = "cases: [{ name: a, input: x, checks: { status: done } }]";
+    struct chela_eval_file file = {"a", text, sizeof(text) - 1};
+    struct chela_eval_opts o = {.size = size, .files = &file, .nfiles = 1, .scratch = "/nowhere",
+                                .open = no_crew};
+    return failed(chela_eval_run(w->rt, &o, err), err);
+}
+
 CASE(chela_schedule) {
     struct chela_schedule o = {.size = size, .name = "s", .when = "@daily", .prompt = "go"};
     UNUSED;
@@ -648,6 +666,7 @@ static const struct {
     OWN(chela_telemetry_opts), ALSO(chela_telemetry_opts, config_telemetry),
     ALSO(chela_telemetry_opts, telemetry_past),
     OWN(chela_why_opts),
+    OWN(chela_eval_opts),
     OWN(chela_provider_opts),
     OWN(chela_queue_opts),
     OWN(chela_run_opts), ALSO(chela_run_opts, compact), ALSO(chela_run_opts, send_text),

@@ -268,6 +268,10 @@ static void use_store(const char *key, const char *copy) {
     EXPECT(chela_trace_request(store, key, 0, CHELA_REQUEST_JSON, &text, NULL, NULL) ==
            CHELA_ENOENT);
     EXPECT(!chela_why_versus(store, key, key, NULL));
+    EXPECT(!chela_eval_add(store, key, 99, NULL));
+    EXPECT(!chela_eval_compare("{}", "{}", NULL));
+    EXPECT(!chela_eval_render("{}", CHELA_EVAL_TEXT, NULL));
+    EXPECT(!chela_eval_import("{}", 2, "x", NULL));
     EXPECT(chela_telemetry_past(store, key, NULL, NULL, &text, NULL) == 0);
     drop(text);
     EXPECT(chela_store_fork(store, key, -1, copy, NULL) == 0);

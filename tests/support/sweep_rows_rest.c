@@ -874,6 +874,42 @@ static void do_prompt_test(struct sweep *cx) {
     chela_free(out);
 }
 
+static int no_crew(const struct chela_eval_request *request, chela_agent *const **agents,
+                   void **handle, void *user, struct chela_error *err) {
+    (void)request;
+    (void)agents;
+    (void)handle;
+    (void)user;
+    (void)err;
+    return CHELA_ENOENT;
+}
+
+static void do_eval_run(struct sweep *cx) {
+    static const char text[] = "cases: [{ name: a, input: x, checks: { status: done } }]";
+    struct chela_eval_file file = {"a", text, sizeof(text) - 1};
+    struct chela_eval_opts opts = CHELA_EVAL_OPTS(.files = &file, .nfiles = 1,
+                                                  .scratch = "/nowhere", .open = no_crew);
+    struct chela_error err = {0};
+    char *out = chela_eval_run(cx->rt, &opts, &err);
+    SWEEP_EXPECT(!out);
+    SWEEP_REFUSED(err.code);
+    chela_free(out);
+}
+
+static void do_eval_texts(struct sweep *cx) {
+    static const char row[] = "{\"input\":\"a\",\"ideal\":\"b\"}";
+    (void)cx;
+    chela_free(chela_eval_compare("{}", "{}", NULL));
+    chela_free(chela_eval_render("{\"summary\":{}}", CHELA_EVAL_TEXT, NULL));
+    chela_free(chela_eval_import(row, sizeof(row) - 1, "a.jsonl", NULL));
+}
+
+static void do_eval_add(struct sweep *cx) {
+    chela_store *store = borrow(cx);
+    chela_free(chela_eval_add(store, key_of(cx), 0, NULL));
+    give_back(cx, store);
+}
+
 static void do_prompt_compare(struct sweep *cx) {
     (void)cx;
     chela_free(chela_prompt_compare("{}", "{}", NULL));
@@ -1235,6 +1271,11 @@ static const struct sweep_row rows[] = {
     {"chela_prompt_render", do_prompt_render, SHARED, NULL},
     {"chela_prompt_test", do_prompt_test, SWEEP_ROUND, NULL},
     {"chela_prompt_compare", do_prompt_compare, PURE, NULL},
+    {"chela_eval_run", do_eval_run, SWEEP_ROUND, NULL},
+    {"chela_eval_compare", do_eval_texts, PURE, NULL},
+    {"chela_eval_render", do_eval_texts, PURE, NULL},
+    {"chela_eval_import", do_eval_texts, PURE, NULL},
+    {"chela_eval_add", do_eval_add, SHARED, NULL},
     {"chela_runtime_survey", do_runtime_survey, SHARED, NULL},
     {"chela_error_name", do_error_name, PURE, NULL},
     {"chela_error_text", do_error_text, PURE, NULL},

@@ -41,6 +41,7 @@ extern const struct ch_cmd ch_cmd_schedule_list, ch_cmd_schedule_add, ch_cmd_sch
     ch_cmd_schedule_next, ch_cmd_schedule_run;
 extern const struct ch_cmd ch_cmd_mcp_list, ch_cmd_mcp_tools, ch_cmd_mcp_skills, ch_cmd_mcp_call,
     ch_cmd_mcp_doctor, ch_cmd_mcp_add, ch_cmd_mcp_remove, ch_cmd_mcp_login, ch_cmd_mcp_serve;
+extern const struct ch_cmd ch_cmd_eval, ch_cmd_eval_add, ch_cmd_eval_import;
 extern const struct ch_cmd ch_cmd_wire_decode, ch_cmd_wire_encode;
 extern const struct ch_cmd ch_cmd_config_check, ch_cmd_config_show, ch_cmd_config_schema;
 

@@ -27,6 +27,9 @@ const struct ch_cmd *const ch_command_table[] = {
     &ch_cmd_trace,
     &ch_cmd_usage,
     &ch_cmd_why,
+    &ch_cmd_eval_add, /* before the command that is its first word */
+    &ch_cmd_eval_import,
+    &ch_cmd_eval,
     &ch_cmd_tools_list,
     &ch_cmd_tools_show,
     &ch_cmd_tools_call,
