@@ -64,7 +64,9 @@ struct chela_tool_opts {
     size_t size; /* set by CHELA_TOOL_OPTS */
     const char *name;        /* 1 to 64 of a-z A-Z 0-9 _ -; unique in the agent; copied */
     const char *description; /* for the model: purpose, limits, failures; copied */
-    const char *schema;      /* JSON Schema of an object; NULL: no arguments; copied */
+    /* JSON Schema of an object; NULL: no arguments; copied. A call with a parameter that
+     * `properties` does not name is refused, unless the schema says which others it permits. */
+    const char *schema;
     chela_tool_fn *fn;
     void *user;              /* for the functions; borrowed until `release` is called */
     enum chela_effect effect;

@@ -139,6 +139,7 @@ struct ch_conf_tool {
     const char *description, *parameters;
     const char *const *command;
     const char *cwd, *effect, *permission;
+    const char *check; /* JSON: a list, the program and its arguments, or a mapping of arguments */
     int64_t timeout_ms;
     struct ch_conf_retry retry;
     bool confirm, action;

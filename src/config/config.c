@@ -24,6 +24,7 @@
 #include "guard/secrets.h"
 #include "io/loop_entry.h"
 #include "model/provider/facts_book.h"
+#include "tool/call/command.h"
 
 /* Absolute, because programs of the configuration run in other directories. */
 static char *directory_of(const char *file) {
@@ -715,20 +716,28 @@ enum chela_language chela_config_language(const chela_config *cfg) {
 
 /* --- tools --------------------------------------------------------------------- */
 
-/* Remove the built-in tool that has the name of a tool of the file and that the file denies the
- * agent. */
+/* Removes the built-in tool that has the name of a tool of the file. True: the file denies the
+ * agent the name, and means the built-in tool. */
 static bool makes_room(const char *name, const char *deny, chela_agent *agent) {
     struct ch_sv word = ch_sv_str(name);
     const struct ch_tool *other = ch_registry_find(&agent->registry, word);
-    if (!other || !(other->flags & CH_TOOL_CONSTANT) || !deny ||
-        !ch_policy_listed(ch_sv_str(deny), word))
+    if (!other || !(other->flags & CH_TOOL_CONSTANT) ||
+        ch_registry_remove(&agent->registry, name) < 0)
         return false;
-    return ch_registry_remove(&agent->registry, name) == 0;
+    bool denied = deny && ch_policy_listed(ch_sv_str(deny), word);
+    if (!denied)
+        ch_log(CH_LOG_WARN, "config",
+               "agent %s: the tool %s of tools.custom takes the place of the built-in tool",
+               agent->id, name);
+    return denied;
 }
 
-static int config_add_tool(const struct ch_conf_tool *t, const char *deny, bool doubted,
-                           const struct ch_pins *pins, chela_agent *agent,
+static int config_add_tool(const chela_config *cfg, size_t i, const char *deny, chela_agent *agent,
                            struct chela_error *err) {
+    const struct ch_conf_tool *t = (const struct ch_conf_tool *)cfg->conf.tools.items + i;
+    bool doubted = ch_conf_tools_are_doubted(cfg);
+    struct ch_command_check check = {.argv = ch_conf_check_argv(cfg, t),
+                                     .pins = ch_conf_check_pins(cfg, i)};
     struct chela_tool_opts tool = CHELA_TOOL_OPTS(
         .name = t->item.name, .description = t->description, .schema = t->parameters,
         .effect = CHOICE(EFFECT, t->effect), .permission = CHOICE(PERMISSION, t->permission),
@@ -740,7 +749,9 @@ static int config_add_tool(const struct ch_conf_tool *t, const char *deny, bool 
         tool.flags |= CH_TOOL_REPLACES;
     struct chela_command_opts opts =
         CHELA_COMMAND_OPTS(.tool = &tool, .argv = t->command, .cwd = t->cwd);
-    return ch_agent_add_command(agent, &opts, pins, err);
+    if (!check.argv)
+        check.rules = t->check;
+    return ch_agent_add_command(agent, &opts, ch_conf_tool_pins(cfg, i), &check, err);
 }
 
 int chela_config_tools(const chela_config *cfg, const char *id, chela_agent *agent,
@@ -748,6 +759,7 @@ int chela_config_tools(const chela_config *cfg, const char *id, chela_agent *age
     CH_NEEDS(cfg, err);
     if (agent)
         CH_ENTER(agent, agent->rt->loop, err);
+    CH_LOG_SCOPE(agent ? agent->rt->sink : NULL);
     const struct ch_conf_agent *a;
     struct chela_error why = {0};
     if (!err)
@@ -759,9 +771,7 @@ int chela_config_tools(const chela_config *cfg, const char *id, chela_agent *age
     const struct ch_conf_tool *tools = cfg->conf.tools.items;
     for (size_t i = 0; rc == 0 && i < cfg->conf.tools.n; i++)
         rc = config_blame(cfg, &tools[i].item,
-                          config_add_tool(&tools[i], EITHER(a, &cfg->conf.defaults, deny),
-                                          ch_conf_tools_are_doubted(cfg),
-                                          ch_conf_tool_pins(cfg, i), agent, err),
+                          config_add_tool(cfg, i, EITHER(a, &cfg->conf.defaults, deny), agent, err),
                           err);
     if (rc == 0)
         ch_agent_free_names(agent);

@@ -674,6 +674,10 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_TOOL, "retry.deadlineSec", CH_CFG_SECONDS, 0, TOOL(retry.deadline_ms), 0,
      MOST_SECONDS,
      .help = "no attempt begins later than so long after the first; default: no deadline"},
+    {CH_SCOPE_TOOL, "check", CH_CFG_CHECK, 0, TOOL(check),
+     .help = "a rule for each call: a program that receives the call as JSON on stdin and refuses "
+             "it with a non-zero exit status and what it prints, or a mapping of arguments to "
+             "patterns (or schemas) that their values must match"},
     {CH_SCOPE_TOOL, "confirm", CH_CFG_BOOL, 0, TOOL(confirm), .otherwise = "false",
      .help = "require a person's approval for each call"},
     {CH_SCOPE_TOOL, "action", CH_CFG_BOOL, 0, TOOL(action), .otherwise = "false",

@@ -80,6 +80,7 @@ enum ch_cfg_member {
     X(DATABASES, "mapping of names to URLs", TEXTS) /* "databases.NAME=URL" */                 \
     X(QUIRKS, "mapping of true or false", TEXT) /* "a,-b" */                                   \
     X(JSON, "mapping", TEXT) /* as compact JSON */                                             \
+    X(CHECK, "list of texts, or mapping of arguments to patterns", TEXT) /* as compact JSON */ \
     X(FACT, "fact", TEXT) /* value of a column of facts about models, as compact JSON */       \
     X(APPROVALS, "mapping of tools to ask, sandbox, auto or deny", APPROVALS)                  \
     X(FOLDER, "path", ITEM) /* with its position in the file */                                \

@@ -7,7 +7,7 @@
 struct ch_conf_programs {
     bool taken, agreed, refused, doubted;
     struct ch_pins none; /* if refused or doubted */
-    struct ch_pins *tools, *servers; /* by item */
+    struct ch_pins *tools, *checks, *servers; /* by item */
 };
 
 /* --- where programs are looked for */
@@ -59,9 +59,9 @@ struct taking {
 
 /* A relative argument of a tool is a file of the agent's workspace. */
 static void take_tool(const struct taking *t, const struct ch_conf_tool *tool,
-                      struct ch_pins *out) {
+                      const char *const *argv, struct ch_pins *out) {
     if (tool->cwd) {
-        ch_pins_take(t->cfg->arena, tool->command, tool->cwd, t->below, t->cfg->file, out);
+        ch_pins_take(t->cfg->arena, argv, tool->cwd, t->below, t->cfg->file, out);
         return;
     }
     for (size_t i = 0; i < t->workspaces.n; i++) {
@@ -70,9 +70,21 @@ static void take_tool(const struct taking *t, const struct ch_conf_tool *tool,
             out->more = next;
             out = next;
         }
-        ch_pins_take(t->cfg->arena, tool->command, t->workspaces.list[i], t->below, t->cfg->file,
-                     out);
+        ch_pins_take(t->cfg->arena, argv, t->workspaces.list[i], t->below, t->cfg->file, out);
     }
+}
+
+const char *const *ch_conf_check_argv(const chela_config *cfg, const struct ch_conf_tool *tool) {
+    const struct ch_json *v = NULL;
+    size_t n = 0;
+    if (!tool->check || ch_json_parse(cfg->arena, ch_sv_str(tool->check), CH_JSON_STRICT, &v, NULL,
+                                      NULL) < 0 ||
+        !ch_json_is(v, CH_JSON_ARRAY))
+        return NULL;
+    const char **argv = ch_arena_zalloc(cfg->arena, (v->n + 1) * sizeof(*argv));
+    for (CH_JSON_EACH(e, v))
+        argv[n++] = ch_arena_str(cfg->arena, ch_json_str(e));
+    return argv;
 }
 
 static const struct ch_conf_programs *programs_take(const chela_config *cfg) {
@@ -86,8 +98,13 @@ static const struct ch_conf_programs *programs_take(const chela_config *cfg) {
     t.below = find_below(cfg, &t.workspaces);
     p->tools = ch_arena_zalloc(cfg->arena, (cfg->conf.tools.n + 1) * sizeof(*p->tools));
     p->servers = ch_arena_zalloc(cfg->arena, (cfg->conf.mcp.n + 1) * sizeof(*p->servers));
-    for (size_t i = 0; i < cfg->conf.tools.n; i++)
-        take_tool(&t, &tools[i], &p->tools[i]);
+    p->checks = ch_arena_zalloc(cfg->arena, (cfg->conf.tools.n + 1) * sizeof(*p->checks));
+    for (size_t i = 0; i < cfg->conf.tools.n; i++) {
+        const char *const *check = ch_conf_check_argv(cfg, &tools[i]);
+        take_tool(&t, &tools[i], tools[i].command, &p->tools[i]);
+        if (check)
+            take_tool(&t, &tools[i], check, &p->checks[i]);
+    }
     for (size_t i = 0; i < cfg->conf.mcp.n; i++)
         if (servers[i].command)
             ch_pins_take(cfg->arena, ch_conf_mcp_command(cfg, servers[i].command), cfg->dir,
@@ -108,11 +125,11 @@ struct telling {
     void *user;
 };
 
-static void tell(const struct telling *t, const char *list, const char *name,
+static void tell(const struct telling *t, const char *list, const char *name, const char *option,
                  const struct ch_pins *pins) {
     CH_BUF_AUTO key = {0};
     size_t n = strlen(t->cfg->dir);
-    ch_buf_addf(&key, "%s[%s].command", list, name);
+    ch_buf_addf(&key, "%s[%s].%s", list, name, option);
     for (; pins; pins = pins->more)
         for (size_t i = 0; i < pins->n; i++) {
             const char *file = pins->words[i].file;
@@ -129,9 +146,11 @@ void ch_conf_programs(const chela_config *cfg, ch_conf_program_fn *fn, void *use
     const struct ch_conf_programs *p = programs_take(cfg);
     const struct telling t = {cfg, fn, user};
     for (size_t i = 0; i < cfg->conf.tools.n; i++)
-        tell(&t, "tools.custom", tools[i].item.name, &p->tools[i]);
+        tell(&t, "tools.custom", tools[i].item.name, "command", &p->tools[i]);
+    for (size_t i = 0; i < cfg->conf.tools.n; i++)
+        tell(&t, "tools.custom", tools[i].item.name, "check", &p->checks[i]);
     for (size_t i = 0; i < cfg->conf.mcp.n; i++)
-        tell(&t, "mcp.servers", servers[i].item.name, &p->servers[i]);
+        tell(&t, "mcp.servers", servers[i].item.name, "command", &p->servers[i]);
 }
 
 void ch_conf_programs_agree(const chela_config *cfg) {
@@ -167,6 +186,11 @@ bool ch_conf_programs_agreed(const chela_config *cfg) {
 const struct ch_pins *ch_conf_tool_pins(const chela_config *cfg, size_t i) {
     const struct ch_conf_programs *p = cfg->programs;
     return p->refused ? &p->none : p->agreed ? &p->tools[i] : NULL;
+}
+
+const struct ch_pins *ch_conf_check_pins(const chela_config *cfg, size_t i) {
+    const struct ch_conf_programs *p = cfg->programs;
+    return p->refused ? &p->none : p->agreed ? &p->checks[i] : NULL;
 }
 
 const struct ch_pins *ch_conf_server_pins(const chela_config *cfg, size_t i) {

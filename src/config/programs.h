@@ -9,6 +9,9 @@
 #include "config/conf.h"
 #include "tool/process/pinned.h"
 
+/* The program of a tool's check and its arguments, in the arena of cfg; NULL: the check is none. */
+const char *const *ch_conf_check_argv(const chela_config *cfg, const struct ch_conf_tool *tool);
+
 /* Called once for a new configuration. */
 void ch_conf_programs_init(chela_config *cfg);
 
@@ -31,6 +34,7 @@ void ch_conf_programs_forget(chela_config *cfg);
 bool ch_conf_programs_agreed(const chela_config *cfg);
 /* Of item i; NULL: any content will do. In the arena of cfg. */
 const struct ch_pins *ch_conf_tool_pins(const chela_config *cfg, size_t i);
+const struct ch_pins *ch_conf_check_pins(const chela_config *cfg, size_t i);
 const struct ch_pins *ch_conf_server_pins(const chela_config *cfg, size_t i);
 
 #endif

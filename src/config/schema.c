@@ -43,6 +43,9 @@ static void write_quirk_names(struct ch_jw *w) {
 }
 
 #define TEXTS "{\"type\":\"string\"}"
+#define CHECK                                                                                   \
+    "[{\"type\":\"array\",\"minItems\":1,\"items\":" TEXTS "},{\"type\":\"object\","           \
+    "\"additionalProperties\":{\"type\":[\"string\",\"object\"]}}]"
 #define VARIABLE "{\"type\":\"string\",\"pattern\":\"^[a-zA-Z_][a-zA-Z0-9_]*$\"}"
 #define MODEL "{\"type\":\"string\",\"pattern\":\"^[^/]+/.+\"}"
 
@@ -187,6 +190,9 @@ static void schema_write_type(struct ch_jw *w, const struct ch_option *o) {
         return;
     case CH_CFG_JSON:
         ch_jw_kcstr(w, "type", "object");
+        return;
+    case CH_CFG_CHECK:
+        ch_jw_kraw(w, "anyOf", CH_SV(CHECK));
         return;
     case CH_CFG_ONE:
         write_scope(w, o->of, false, CH_SV(""));

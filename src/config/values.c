@@ -19,6 +19,8 @@
 #include "egress/egress.h"
 #include "guard/secrets.h"
 #include "model/catalog/provider.h"
+#include "schema/schema.h"
+#include "tool/call/command.h"
 #include "tool/call/approval.h"
 #include "tool/registry/policy.h"
 #include "json/writer.h"
@@ -585,6 +587,34 @@ static int values_read_json(struct ch_cfg_parser *p, const struct ch_json *v,
     return 0;
 }
 
+/* A program and its arguments, or patterns by argument. */
+static int values_read_check(struct ch_cfg_parser *p, const struct ch_json *v,
+                             const struct ch_option *o, void *out) {
+    const char *const *words = NULL;
+    CH_BUF_AUTO json = {0};
+    struct ch_jw w = ch_jw(&json);
+    if (v->type == CH_JSON_OBJECT) {
+        CH_AUTO(ch_schema) rules = NULL;
+        struct chela_error why = {0};
+        if (ch_check_rules(v, &rules, &why) < 0)
+            return ch_cfg_bad(p, v, "%s", why.message);
+        return values_read_json(p, v, o, out);
+    }
+    if (v->type != CH_JSON_ARRAY)
+        return ch_cfg_wrong_type(p, v,
+                                 "a list such as [program, argument], or a mapping of arguments to "
+                                 "patterns");
+    int rc = values_read_command(p, v, o, &words);
+    if (rc < 0)
+        return rc;
+    ch_jw_begin(&w, '[');
+    for (; *words; words++)
+        ch_jw_cstr(&w, *words);
+    ch_jw_end(&w, ']');
+    *(const char **)out = ch_arena_str(p->cfg->arena, ch_buf_sv(&json));
+    return 0;
+}
+
 /* The column checks its value. */
 static int values_read_fact(struct ch_cfg_parser *p, const struct ch_json *v,
                             const struct ch_option *o, void *out) {
@@ -762,6 +792,7 @@ int ch_cfg_value(struct ch_cfg_parser *p, const struct ch_json *v, const struct 
         [CH_CFG_HEADERS] = values_read_headers,
         [CH_CFG_QUIRKS] = values_read_quirks,
         [CH_CFG_JSON] = values_read_json,
+        [CH_CFG_CHECK] = values_read_check,
         [CH_CFG_FACT] = values_read_fact,
         [CH_CFG_REFUSED] = values_refuse,
         [CH_CFG_ANY] = leave_alone,

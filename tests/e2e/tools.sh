@@ -145,8 +145,52 @@ exits "the other denied tools stay denied" 2
 chela tools call calculate --agent one --deny calculate --args '{"expression": "1 + 1"}'
 exits "--deny denies the own tool too" 2
 chela tools call calculate --agent two --args '{"expression": "1 + 1"}'
-exits "an agent that is not denied the built-in tool" 2
-check "an agent that is not denied the built-in tool: what to do" grep -q 'calculate already: .*tools.deny' "$err"
+exits "an own tool named like a built-in tool" 0
+same "an own tool named like a built-in tool: it runs" mine "$(cat "$out")"
+check "an own tool named like a built-in tool: a line says so" grep -q 'calculate of tools.custom takes the place of the built-in tool' "$err"
+rm -f "$space/chela.yaml"
+
+# A rule of the operator beside the schema: a program, or patterns by argument.
+cat >"$space/check" <<'SH'
+#!/bin/sh
+call=$(tr -d ' ')
+case $call in
+    *'"name":"pay"'*'"amount":7}'*) exit 0 ;;
+    *'"amount":13'*) echo "13 needs a signature" >&2; exit 3 ;;
+esac
+echo "unexpected: $call"
+exit 1
+SH
+chmod +x "$space/check"
+cat >"$space/chela.yaml" <<'YAML'
+sandbox: { mode: off }
+tools:
+  custom:
+    - { name: pay, description: Pays., command: [sh, -c, "cat >>paid; echo paid"], check: [./check], permission: read,
+        parameters: { type: object, properties: { amount: { type: integer } } } }
+    - { name: ask_db, description: Reads., command: [echo, rows], permission: read,
+        check: { sql: "^SELECT ", rows: { maximum: 50 } },
+        parameters: { type: object, properties: { sql: { type: string }, rows: { type: integer } }, required: [sql] } }
+YAML
+chela tools call pay --args '{"amount": 7}'
+same "a call that its check passes runs" "paid" "$(cat "$out")"
+chela tools call pay --args '{"amount": 13}'
+exits "a call that its check refuses" 1
+check "a call that its check refuses: what the check said" grep -q 'The check of pay refused this call: 13 needs a signature' "$err"
+same "a call that its check refuses does not run" '{"amount":7}' "$(tr -d ' ' <"$space/paid")"
+chela tools call ask_db --args '{"sql": "SELECT 1", "rows": 5}'
+same "a call that matches its patterns runs" rows "$(cat "$out")"
+chela tools call ask_db --args '{"sql": "DROP TABLE users"}'
+exits "a call that does not match its patterns" 1
+check "a call that does not match its patterns: which" grep -q 'refused this call: .*sql' "$err"
+chela tools call ask_db --args '{"sql": "SELECT 1", "rows": 500}'
+exits "a call that does not fit the schema of its check" 1
+chela config show
+check "config show: the check" grep -q 'tools.custom.*check.*SELECT' "$out"
+printf 'tools: { custom: [{ name: x, description: X., command: [echo], check: { a: "(" } }] }\n' >"$space/chela.yaml"
+chela config check
+exits "a check that is no pattern" 2
+check "a check that is no pattern: where" grep -q 'chela.yaml:1:[0-9]*:' "$err"
 rm -f "$space/chela.yaml"
 
 # Which tools suit a request: the agent's own, or those of a file.

@@ -502,6 +502,14 @@ int chela_agent_hooks(chela_agent *a, const struct chela_hooks *given, struct ch
 
 /* --- tools */
 
+/* A tool of the program refuses parameters that its schema does not name, unless the schema permits
+ * others. */
+static int add_function(chela_agent *a, struct chela_tool_opts *opts, struct chela_error *err) {
+    if (opts->fn && !(opts->flags & (CHELA_TOOL_FORGIVING | CHELA_TOOL_CLIENT)))
+        opts->flags |= CH_TOOL_CLOSED;
+    return ch_function_add(&a->registry, opts, err);
+}
+
 int chela_agent_add_tool(chela_agent *a, const struct chela_tool_opts *given,
                          struct chela_error *err) {
     CH_ENTER(a, a->rt->loop, err);
@@ -515,7 +523,7 @@ int chela_agent_add_tool(chela_agent *a, const struct chela_tool_opts *given,
                        "make it a program (chela_agent_add_command), or require consent "
                        "(CHELA_TOOL_CONFIRM)",
                        opts.name ? opts.name : "?");
-    return ch_function_add(&a->registry, &opts, err);
+    return add_function(a, &opts, err);
 }
 
 int chela_agent_tool(chela_agent *a, const char *name, const char *description, const char *schema,
@@ -526,7 +534,7 @@ int chela_agent_tool(chela_agent *a, const char *name, const char *description, 
     if (!a)
         return CHELA_EINVAL;
     struct chela_error err = {0};
-    int rc = ch_function_add(&a->registry, &opts, &err);
+    int rc = add_function(a, &opts, &err);
     if (rc < 0) {
         a->failed = err;
         a->untold = true;
@@ -547,7 +555,8 @@ int chela_agent_remove_tool(chela_agent *a, const char *name, struct chela_error
 }
 
 int ch_agent_add_command(chela_agent *a, const struct chela_command_opts *given,
-                         const struct ch_pins *pins, struct chela_error *err) {
+                         const struct ch_pins *pins, const struct ch_command_check *check,
+                         struct chela_error *err) {
     struct chela_command_opts own;
     struct ch_command_opts opts = {0};
     int rc = CH_OPTS_NEED(chela_command_opts, &own, given, err);
@@ -559,17 +568,21 @@ int ch_agent_add_command(chela_agent *a, const struct chela_command_opts *given,
     opts.argv = own.argv;
     opts.cwd = own.cwd;
     opts.pins = pins;
+    if (check)
+        opts.check = *check;
     if (rc == 0)
         rc = ch_command_add(&a->registry, &opts, err);
     if (rc == 0)
         ch_agent_guard_program(a, opts.argv, opts.cwd);
+    if (rc == 0 && opts.check.argv)
+        ch_agent_guard_program(a, opts.check.argv, opts.cwd);
     return rc;
 }
 
 int chela_agent_add_command(chela_agent *a, const struct chela_command_opts *given,
                             struct chela_error *err) {
     CH_ENTER(a, a->rt->loop, err);
-    return ch_agent_add_command(a, given, NULL, err);
+    return ch_agent_add_command(a, given, NULL, NULL, err);
 }
 
 static char *agent_write_tools(const chela_agent *a, const struct ch_policy *policy) {

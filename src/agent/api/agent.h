@@ -6,15 +6,18 @@
 #define CH_AGENT_API_AGENT_H
 #include "agent/handle/agent.h"
 
+struct ch_command_check;
 struct ch_pins;
 
 /* chela_agent_new with options in internal form. */
 int ch_agent_open(chela_runtime *rt, const struct ch_agent_opts *opts, chela_agent **out,
                   struct chela_error *err);
 
-/* chela_agent_add_command with a program whose files must be as pinned (tool/process/pinned.h). */
+/* chela_agent_add_command with a program whose files must be as pinned (tool/process/pinned.h), and
+ * a rule for its calls (tool/call/command.h; NULL: none). */
 int ch_agent_add_command(chela_agent *agent, const struct chela_command_opts *opts,
-                         const struct ch_pins *pins, struct chela_error *err);
+                         const struct ch_pins *pins, const struct ch_command_check *check,
+                         struct chela_error *err);
 
 /* Takes the names of built-in tools that tools of the user replace (CH_TOOL_REPLACES) from the deny
  * list. To be called once after such tools were added; chela_agent_policy does so itself. */

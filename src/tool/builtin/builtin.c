@@ -472,20 +472,22 @@ static int builtin_add_one(struct ch_registry *r, const struct chela_tool_opts *
     return ch_function_add(r, t, err);
 }
 
-/* The names beside those of its schema under which a tool reads its arguments (ch_arg_name). */
+/* The names beside those of its schema under which a tool reads its arguments (ch_arg_name), and
+ * "said=meant" for names that are replaced before the tool sees them. */
 static const char *builtin_synonyms(struct ch_sv tool) {
     static const struct {
         const char *tool, *names;
     } table[] = {
         {"read", "path filePath filename file"},
-        {"write", "path filePath filename file"},
+        {"write", "path filePath filename file text=content contents=content"},
         {"edit", "path filePath filename file old_text old_string oldText oldString old_str "
                  "new_text new_string newText newString new_str insert_line"},
         {"apply_patch", "patch diff"},
         {"ls", "file_path directory dir"},
         {"find", "glob query name directory dir cwd max_results head_limit include_hidden "
                  "no_ignore"},
-        {"grep", "directory dir file_path include file_pattern ignoreCase case_insensitive -i "
+        {"grep", "regex=pattern "
+                 "directory dir file_path include file_pattern ignoreCase case_insensitive -i "
                  "fixed_strings -F context_lines -C before -B after -A max_results head_limit mode "
                  "include_hidden include_ignored no_ignore"},
         {"todo", "items list"},
@@ -495,8 +497,9 @@ static const char *builtin_synonyms(struct ch_sv tool) {
         {"query_database", "sql"},
         {"web_fetch", "max_length start_index"},
         {"web_search", "q num_results max_results limit"},
-        {"exec", "workdir working_directory dir timeout_seconds timeoutSeconds run_in_background "
-                 "tty"},
+        {"exec", "cmd=command workdir working_directory dir timeout_seconds timeoutSeconds "
+                 "run_in_background tty"},
+        {"calculate", "expr=expression"},
         {"process", "session_id sessionId process_id job timeout input text"},
     };
     for (size_t i = 0; i < CH_LEN(table); i++)

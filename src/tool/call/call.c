@@ -400,13 +400,11 @@ static enum step fit_schema(chela_call *call) {
     const struct ch_json *args = call->args;
     struct ch_sv arguments = call->arguments;
     enum ch_fit fit = ch_contract_check(contract, &call->arena, &args, &arguments, &words);
-    if (call->tool->flags & CHELA_TOOL_FORGIVING && !call->tool->check) {
-        if (!ch_contract_found_unknown(contract))
-            return STEP_ON; /* the tool itself validates the parameters that it knows */
-    } else {
-        call->args = args;
-        call->arguments = arguments;
-    }
+    call->args = args;
+    call->arguments = arguments;
+    if (fit == CH_FITS_NOT && call->tool->flags & CHELA_TOOL_FORGIVING && !call->tool->check &&
+        !ch_contract_found_unknown(contract))
+        return STEP_ON; /* the tool itself validates the parameters that it knows */
     switch (fit) {
     case CH_FITS:
         return STEP_ON;

@@ -10,22 +10,6 @@ struct ch_contract {
     bool unknown;         /* ch_contract_found_unknown */
 };
 
-/* Synonyms that models use for argument names. A name is mapped only in invalid arguments,
- * and only if the result is valid. */
-static const struct {
-    const char *said, *meant;
-} other_names[] = {
-    {"path", "file_path"},      {"file", "file_path"},
-    {"filename", "file_path"},  {"filePath", "file_path"},
-    {"old_string", "old_text"}, {"oldText", "old_text"},
-    {"old_str", "old_text"},    {"new_string", "new_text"},
-    {"newText", "new_text"},    {"new_str", "new_text"},
-    {"text", "content"},        {"contents", "content"},
-    {"cmd", "command"},         {"dir", "path"},
-    {"directory", "path"},      {"expr", "expression"},
-    {"regex", "pattern"},       {"q", "query"},
-};
-
 /* True if the members of the schema decide about parameters that `properties` does not name. */
 static bool decides_itself(const struct ch_json *schema) {
     static const char *const members[] = {
@@ -72,26 +56,31 @@ void ch_contract_free(struct ch_contract *c) {
     ch_free(c);
 }
 
-static struct ch_sv meant_by(struct ch_sv said, const struct ch_json *object) {
-    for (size_t i = 0; i < CH_LEN(other_names); i++)
-        if (ch_sv_is(said, other_names[i].said) && !ch_json_get(object, other_names[i].meant))
-            return ch_sv_str(other_names[i].meant);
+/* The name that a synonym "said=meant" of the tool stands for; otherwise the name itself. */
+static struct ch_sv meant_by(const struct ch_contract *c, struct ch_sv said,
+                             const struct ch_json *object) {
+    struct ch_sv rest = ch_sv_str(c->synonyms ? c->synonyms : "");
+    while (rest.n) {
+        struct ch_sv meant = ch_sv_split(&rest, ' '), name = ch_sv_split(&meant, '=');
+        if (meant.n && ch_sv_eq(name, said) && !ch_json_get_sv(object, meant))
+            return meant;
+    }
     return said;
 }
 
 /* Write v with names mapped in every object. The reader has bounded the depth of v. */
-static void write_mapped(struct ch_jw *w, const struct ch_json *v) {
+static void write_mapped(const struct ch_contract *c, struct ch_jw *w, const struct ch_json *v) {
     if (v->type == CH_JSON_OBJECT) {
         ch_jw_begin(w, '{');
         for (CH_JSON_MEMBERS(key, member, v)) {
-            ch_jw_key_sv(w, meant_by(ch_json_str(key), v));
-            write_mapped(w, member);
+            ch_jw_key_sv(w, meant_by(c, ch_json_str(key), v));
+            write_mapped(c, w, member);
         }
         ch_jw_end(w, '}');
     } else if (v->type == CH_JSON_ARRAY) {
         ch_jw_begin(w, '[');
         for (CH_JSON_EACH(item, v))
-            write_mapped(w, item);
+            write_mapped(c, w, item);
         ch_jw_end(w, ']');
     } else {
         ch_jw_value(w, v);
@@ -122,12 +111,13 @@ static bool corrected(struct ch_contract *c, struct ch_arena *arena, const struc
     return true;
 }
 
-static const struct ch_json *with_mapped_names(struct ch_arena *arena, const struct ch_json *args,
-                                               struct ch_sv text, struct ch_sv *mapped) {
+static const struct ch_json *with_mapped_names(const struct ch_contract *c, struct ch_arena *arena,
+                                               const struct ch_json *args, struct ch_sv text,
+                                               struct ch_sv *mapped) {
     const struct ch_json *v;
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
-    write_mapped(&w, args);
+    write_mapped(c, &w, args);
     if (out.overflow || ch_sv_eq(ch_buf_sv(&out), text))
         return NULL;
     *mapped = ch_arena_sv(arena, ch_buf_sv(&out));
@@ -165,7 +155,9 @@ enum ch_fit ch_contract_check(struct ch_contract *c, struct ch_arena *arena,
     c->unknown = false;
     if (ch_schema_valid(c->schema, *args))
         return CH_FITS;
-    const struct ch_json *mapped = with_mapped_names(arena, *args, *text, &mapped_text);
+    bool maps = c->synonyms && strchr(c->synonyms, '=');
+    const struct ch_json *mapped =
+        maps ? with_mapped_names(c, arena, *args, *text, &mapped_text) : NULL;
     if (mapped && corrected(c, arena, mapped, mapped_text, args, text, &ignored, words)) {
         if (words->n == 0)
             ch_buf_add_str(words, "argument names mapped");
@@ -173,7 +165,11 @@ enum ch_fit ch_contract_check(struct ch_contract *c, struct ch_arena *arena,
     }
     if (corrected(c, arena, *args, *text, args, text, &left, words))
         return CH_FITS_CORRECTED;
-    c->unknown = has_unknown(c, &left);
+    c->unknown = has_unknown(c, mapped ? &ignored : &left);
+    if (mapped && !c->unknown) {
+        *args = mapped;
+        *text = mapped_text;
+    }
     /* With its names mapped, a call may have fewer faults. */
     ch_violations_text(mapped && ignored.n && ignored.n < left.n ? &ignored : &left, words);
     return CH_FITS_NOT;

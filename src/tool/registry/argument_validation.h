@@ -1,7 +1,7 @@
 /* argument_validation.h -- validates the arguments of a call against the tool's schema.
  *
  * Valid arguments are unchanged and cost one quick check. Invalid arguments are corrected
- * once: synonyms of argument names are mapped ("path" for "file_path"), then common
+ * once: synonyms that the tool declares are mapped ("cmd" for "command"), then common
  * mistakes of weak models are repaired where the schema permits only one reading
  * (schema/schema.h). Remaining violations are all listed in text that a model can act on. */
 #ifndef CH_TOOL_ARGUMENT_VALIDATION_H
@@ -12,7 +12,8 @@ struct ch_contract;
 
 /* schema: the text of a JSON Schema. synonyms not NULL: a parameter that the schema does not name
  * is a violation, unless the schema itself says which others it permits; synonyms lists further
- * names that the tool reads, separated by spaces, and is borrowed. CHELA_EINVAL: err describes the
+ * names, separated by spaces, and is borrowed: names that the tool itself reads, and "said=meant"
+ * for a name that is replaced. CHELA_EINVAL: err describes the
  * schema error. */
 int ch_contract_new(struct ch_sv schema, const char *synonyms, struct ch_contract **out,
                     struct chela_error *err);
@@ -22,7 +23,8 @@ CH_DEFINE_AUTO(ch_contract)
 enum ch_fit {
     CH_FITS,
     CH_FITS_CORRECTED, /* *args and *text are replaced; words describes the corrections */
-    CH_FITS_NOT        /* words lists the violations */
+    CH_FITS_NOT        /* words lists the violations; *args may be replaced by the same
+                          arguments under the names of the schema */
 };
 
 /* args: an object, with its text. New values are in the arena; text is appended to words. */

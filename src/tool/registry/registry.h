@@ -66,7 +66,7 @@ struct ch_tool {
     const char *description; /* the same, but owned if CH_TOOL_DESCRIBED */
     const char *schema;      /* owned, unless CH_TOOL_CONSTANT; compact JSON object */
     struct ch_contract *contract; /* owned; use ch_tool_contract */
-    /* Further argument names that a CLOSED tool reads, separated by spaces; constant; NULL: none.
+    /* Further argument names of a CLOSED tool (argument_validation.h); constant; NULL: none.
      * Set after adding the tool, which must be CONSTANT. */
     const char *synonyms;
     enum chela_effect effect;

@@ -806,6 +806,8 @@ static bool takes(const struct ch_option *o, char kind) {
     case CH_CFG_QUIRKS:
     case CH_CFG_PINS:
     case CH_CFG_ROLLOUT:
+    case CH_CFG_CHECK:
+        return kind == 'm' || kind == 'l';
     case CH_CFG_JSON:
     case CH_CFG_APPROVALS:
     case CH_CFG_ONE:
@@ -1294,7 +1296,9 @@ static void test_tools_that_cannot_be_added(void **state) {
     static const struct {
         const char *yaml, *want;
     } cases[] = {
-        {"tools: {custom: [{name: read, description: d, command: [w]}]}", "c.yaml:1:18: "},
+        {"tools: {custom: [{name: w, description: d, command: [w], parameters: {type: 5}}]}",
+         "c.yaml:1:18: "},
+        {"tools: {custom: [{name: read, description: d, command: [w]}]}", NULL},
         {"tools: {custom: [{name: w, description: d, command: [w], confirm: true}]}", NULL},
     };
     for (size_t i = 0; i < CH_LEN(cases); i++) {

@@ -40,7 +40,9 @@ static const struct {
 static void test_rows(void **state) {
     (void)state;
     CH_AUTO(ch_contract) c = NULL;
-    assert_int_equal(ch_contract_new(CH_SV(FILE_SCHEMA), NULL, &c, NULL), 0);
+    assert_int_equal(ch_contract_new(CH_SV(FILE_SCHEMA), "path=file_path filename=file_path", &c,
+                                     NULL),
+                     0);
     for (size_t i = 0; i < CH_LEN(rows); i++) {
         CH_ARENA_AUTO arena = {0};
         CH_BUF_AUTO words = {0};
@@ -71,12 +73,13 @@ static void test_closed(void **state) {
     } cases[] = {
         {"{\"file_path\":\"x\"}", true, false, NULL},
         {"{\"path\":\"x\"}", true, false, NULL}, /* a synonym is mapped */
+        {"{\"path\":\"x\",\"depth\":1}", false, false, NULL}, /* the tool reads depth */
         {"{\"file_path\":\"x\",\"lmit\":3}", false, true, "did you mean 'limit'?"},
-        {"{\"file_path\":\"x\",\"path\":\"y\"}", false, false, "path"},
+        {"{\"file_path\":\"x\",\"path\":\"y\"}", false, true, "path"},
         {"{}", false, false, "file_path"},
     };
     CH_AUTO(ch_contract) c = NULL;
-    assert_int_equal(ch_contract_new(CH_SV(OPEN_SCHEMA), "path file", &c, NULL), 0);
+    assert_int_equal(ch_contract_new(CH_SV(OPEN_SCHEMA), "path=file_path depth", &c, NULL), 0);
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         CH_ARENA_AUTO arena = {0};
         CH_BUF_AUTO words = {0};
