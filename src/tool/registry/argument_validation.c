@@ -23,16 +23,43 @@ static bool decides_itself(const struct ch_json *schema) {
     return !named || named->n == 0; /* a schema that names none was not written to restrict */
 }
 
-/* The text of an object's schema with "additionalProperties":false. */
+/* Write a schema in which objects that name their members have no others, as deep as members and
+ * items go. */
+static void write_closed(struct ch_jw *w, const struct ch_json *schema) {
+    if (schema->type != CH_JSON_OBJECT) {
+        ch_jw_value(w, schema);
+        return;
+    }
+    ch_jw_begin(w, '{');
+    for (CH_JSON_MEMBERS(key, member, schema)) {
+        ch_jw_key_sv(w, ch_json_str(key));
+        if (ch_sv_is(ch_json_str(key), "items")) {
+            write_closed(w, member);
+        } else if (ch_sv_is(ch_json_str(key), "properties") && member->type == CH_JSON_OBJECT) {
+            ch_jw_begin(w, '{');
+            for (CH_JSON_MEMBERS(name, property, member)) {
+                ch_jw_key_sv(w, ch_json_str(name));
+                write_closed(w, property);
+            }
+            ch_jw_end(w, '}');
+        } else {
+            ch_jw_value(w, member);
+        }
+    }
+    if (!decides_itself(schema))
+        ch_jw_kbool(w, "additionalProperties", false);
+    ch_jw_end(w, '}');
+}
+
 static void close_schema(struct ch_sv schema, struct ch_buf *out) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v = NULL;
-    ch_buf_add_sv(out, schema);
-    ch_json_parse(&arena, schema, CH_JSON_STRICT, &v, NULL, NULL);
-    if (decides_itself(v))
-        return;
-    out->n--; /* the last brace */
-    ch_buf_add_str(out, ",\"additionalProperties\":false}");
+    struct ch_jw w = ch_jw(out);
+
+    if (ch_json_parse(&arena, schema, CH_JSON_STRICT, &v, NULL, NULL) < 0)
+        ch_buf_add_sv(out, schema); /* ch_schema_parse says what is wrong */
+    else
+        write_closed(&w, v);
 }
 
 int ch_contract_new(struct ch_sv schema, const char *synonyms, struct ch_contract **out,

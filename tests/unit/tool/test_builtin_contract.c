@@ -67,6 +67,10 @@ static void test_parameters_of_other_tools(void **state) {
         {"read", "{\"file_path\":\"f\",\"timeout\":5}", "unknown key 'timeout'"},
         {"ls", "{\"path\":\".\",\"mode\":\"long\"}", "unknown key 'mode'; allowed: path"},
         {"edit", "{\"file_path\":\"f\",\"edits\":[],\"mode\":\"all\"}", "unknown key 'mode'"},
+        {"edit",
+         "{\"file_path\":\"f\",\"edits\":[{\"old_text\":\"one\",\"new_text\":\"1\","
+         "\"mode\":\"all\"}]}",
+         "unknown key 'mode'"},
         {"calculate", "{\"expression\":\"1\",\"timeout\":5}", "unknown key 'timeout'"},
         {"time", "{\"mode\":\"utc\"}", "unknown key 'mode'"},
         {"todo", "{\"task\":\"x\"}", "unknown key 'task'"},
