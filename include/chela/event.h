@@ -222,7 +222,7 @@ struct chela_event {
              * was bound to the earlier prefix is not sent again (docs/context.md). */
             unsigned n;         /* from 2: a conversation begins with the first */
             const char *reason; /* "system", "tools", "model", "compaction", "pruning",
-                                 * "refused_block" */
+                                 * "refused_block", "unknown" */
         } epoch;
         struct {
             /* An event of a run of another agent, which this run called as a tool

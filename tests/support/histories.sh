@@ -306,6 +306,15 @@ upgraded() {
     say 'call ls {}'
     renews system
 }
+without_epochs() {
+    begin "a version without epochs wrote the conversation"
+    chela sessions export one
+    jq -c 'if .type == "epoch" then .data = {} else . end' "$out" >"$space/one.jsonl"
+    chela sessions delete one
+    chela sessions import --key one "$space/one.jsonl"
+    say --system "Be kind." 'call ls {}'
+    renews unknown
+}
 killed() {
     begin "the process is killed in the middle of a call"
     (cd "$space" && with_env "$program" run --session one --approve auto -q --output jsonl \
@@ -396,7 +405,7 @@ refuses_everything() {
 histories() {
     local name
     local edits="refuses_changes nothing_changes instructions_edited skills_changed another_system tool_denied tools_added tools_wait effort_changed image
-        another_day upgraded killed"
+        another_day upgraded without_epochs killed"
     local moves="pruned compacted forked undone steered another_model another_vendor rewritten_elsewhere hundred_turns refuses_reasoning refuses_everything"
     vendor "$1"
     for name in ${HISTORIES:-${!2}}; do "$name"; done

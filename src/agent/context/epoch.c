@@ -48,7 +48,8 @@ static struct ch_epoch_prefix prefix_of(const struct ch_model_request *req) {
 
 /* The first difference, or NULL. */
 static const char *difference(const struct ch_epoch_prefix *a, const struct ch_epoch_prefix *b) {
-    return a->service != b->service  ? "model"
+    return !a->service               ? "unknown"
+           : a->service != b->service ? "model"
            : a->system != b->system ? "system"
            : a->tools != b->tools   ? "tools"
                                     : NULL;
@@ -64,6 +65,17 @@ static bool epoch_rebind(chela_run *run, const struct ch_epoch_prefix *now) {
         e->stale = run->session->transcript.n;
     e->bound = *now;
     return true;
+}
+
+void ch_epoch_restored(chela_session *s) {
+    const struct ch_transcript *t = &s->transcript;
+    size_t replies = 0;
+    for (size_t i = 0; i < t->n; i++)
+        replies += t->msgs[i]->kind == CH_MSG_ASSISTANT;
+    if (s->epoch.n || !replies)
+        return;
+    s->epoch.n = 1;
+    s->epoch.stale = t->n;
 }
 
 void ch_epoch_settle(chela_run *run, struct ch_model_request *req) {

@@ -13,6 +13,9 @@
 #define CH_AGENT_EPOCH_H
 #include "agent/handle/run.h"
 
+/* The conversation was read from a journal. Replies of a journal without epochs, which an earlier
+ * version or another program wrote, are bound to nothing that is known. */
+void ch_epoch_restored(chela_session *s);
 /* The request is about to be encoded: begins a new epoch if its prefix is another one, and sets
  * the messages whose reasoning stays behind. */
 void ch_epoch_settle(chela_run *run, struct ch_model_request *req);

@@ -1,6 +1,7 @@
 /* restore.c -- see restore.h. */
 #include "agent/session/restore.h"
 
+#include "agent/context/epoch.h"
 #include "agent/handle/lookup.h"
 #include "agent/journal/journal_replay.h"
 #include "agent/journal/run_journal.h"
@@ -32,6 +33,7 @@ static void take_over(chela_session *s, struct ch_journal_replay *past) {
     ch_encoder_release(&s->encoder);
     s->revision = 0;
     s->epoch = past->epoch;
+    ch_epoch_restored(s);
     s->journal->past = past;
     s->journal->last = past->m;
     s->handed = ch_json_get_str(past->saved, "agent").n > 0;
