@@ -19,9 +19,11 @@ enum ch_effort ch_reasoning_effort(enum chela_reasoning reasoning) {
 void ch_reasoning_effort_tell(chela_run *run, const struct ch_model_request *req) {
     struct ch_target *t = run->target;
     const struct ch_codec *codec = req->endpoint->codec;
-    enum ch_effort sent = codec->effort ? codec->effort(req) : ch_encode_effort(req);
     ch_model_end_tell(run);
-    if (req->effort == CH_EFFORT_DEFAULT || sent == req->effort || t->told == req->effort)
+    if (req->effort == CH_EFFORT_DEFAULT || t->told == req->effort)
+        return;
+    enum ch_effort sent = codec->effort ? codec->effort(req) : ch_encode_effort(req);
+    if (sent == req->effort)
         return;
     t->told = req->effort;
     if (sent == CH_EFFORT_DEFAULT)

@@ -63,6 +63,8 @@ struct ch_sv ch_server_tools_for(struct ch_arena *a, const struct ch_json *list)
     CH_BUF_AUTO text = {0};
     struct ch_jw w = ch_jw(&text);
     size_t n = 0;
+    if (!list)
+        return CH_SV("");
     ch_jw_begin(&w, '[');
     for (CH_JSON_EACH(t, list))
         if (!ch_json_get(t, TOOLS)) {

@@ -176,7 +176,8 @@ const struct ch_json *ch_encode_declared(const struct ch_endpoint *ep, struct ch
 bool ch_encode_declares(const struct ch_endpoint *ep, struct ch_sv server_tools, const char *type,
                         struct ch_sv name) {
     CH_ARENA_AUTO arena = {0};
-    return ch_encode_declared(ep, server_tools, type, name, &arena) != NULL;
+    return (server_tools.n || ep->extra_body.n) &&
+           ch_encode_declared(ep, server_tools, type, name, &arena);
 }
 
 bool ch_encode_defers(const struct ch_model_request *req, const char *search) {

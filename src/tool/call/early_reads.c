@@ -19,9 +19,11 @@ struct ch_early_reads {
     const struct ch_batch_ops *ops;
     void *user;
     struct ch_arena arena;
-    struct early_read *reads;
     size_t n, max;
+    struct early_read *reads[]; /* in the arena */
 };
+
+#define TYPICAL_ROOM 448 /* of one call and its texts, mostly */
 
 static void early_on_event(chela_call *call) {
     (void)call; /* the batch sees the state of the call */
@@ -31,9 +33,9 @@ static void early_on_progress(chela_call *call, struct ch_sv text) {
     const struct ch_early_reads *e = call->owner;
 
     for (size_t i = 0; i < e->n; i++)
-        if (e->reads[i].call == call) {
-            ch_buf_clear(&e->reads[i].progress);
-            ch_buf_add_sv(&e->reads[i].progress, text);
+        if (e->reads[i]->call == call) {
+            ch_buf_clear(&e->reads[i]->progress);
+            ch_buf_add_sv(&e->reads[i]->progress, text);
         }
 }
 
@@ -51,8 +53,12 @@ static bool early_on_said(const chela_call *call, struct ch_sv url) {
 }
 
 struct ch_early_reads *ch_early_reads_new(const struct ch_batch_opts *opts) {
-    struct ch_early_reads *e = ch_alloc(sizeof(*e));
+    size_t max = CH_MIN(opts->parallel ? opts->parallel : CH_DEFAULT_PARALLEL, opts->max_calls);
+    size_t size = sizeof(struct ch_early_reads) + max * sizeof(struct early_read *);
+    struct ch_early_reads *e = ch_malloc(size + TYPICAL_ROOM);
+    char *room = (char *)e + size;
 
+    *e = (struct ch_early_reads){.arena = {.at = room, .end = room + TYPICAL_ROOM}, .max = max};
     e->env = ch_call_env_of(opts);
     e->env.ended = e->env.rested = early_on_event;
     e->env.progress = early_on_progress;
@@ -61,8 +67,6 @@ struct ch_early_reads *ch_early_reads_new(const struct ch_batch_opts *opts) {
     e->env.puts_questions = opts->ops->question != NULL;
     e->ops = opts->ops;
     e->user = opts->user;
-    e->max = CH_MIN(opts->parallel ? opts->parallel : CH_DEFAULT_PARALLEL, opts->max_calls);
-    e->reads = ch_arena_alloc(&e->arena, e->max * sizeof(*e->reads));
     return e;
 }
 
@@ -85,7 +89,7 @@ static bool may_begin(const struct ch_tool *t) {
 void ch_early_reads_offer(struct ch_early_reads *e, size_t index, const struct ch_block *call) {
     if (index != e->n || e->n == e->max)
         return;
-    struct early_read *r = &e->reads[e->n];
+    struct early_read *r = e->reads[e->n] = CH_ARENA_NEW(&e->arena, struct early_read);
     *r = (struct early_read){.block = {.type = CH_BLOCK_TOOL_CALL,
                                        .runner = call->runner,
                                        .id = ch_arena_sv(&e->arena, call->id),
@@ -106,7 +110,7 @@ void ch_early_reads_offer(struct ch_early_reads *e, size_t index, const struct c
 chela_call *ch_early_reads_take(struct ch_early_reads *e, size_t index,
                                 const struct ch_block *call, const struct ch_call_env *env,
                                 void *owner) {
-    struct early_read *r = e && index < e->n ? &e->reads[index] : NULL;
+    struct early_read *r = e && index < e->n ? e->reads[index] : NULL;
 
     if (!r || !ch_sv_eq(r->block.id, call->id) || !ch_sv_eq(r->block.name, call->name) ||
         !ch_sv_eq(r->block.text, call->text) || r->block.runner != call->runner || call->flags ||
@@ -118,16 +122,16 @@ chela_call *ch_early_reads_take(struct ch_early_reads *e, size_t index,
 }
 
 struct ch_sv ch_early_reads_progress(const struct ch_early_reads *e, size_t index) {
-    return ch_buf_sv(&e->reads[index].progress);
+    return ch_buf_sv(&e->reads[index]->progress);
 }
 
 void ch_early_reads_close(struct ch_early_reads *e) {
     if (!e)
         return;
     for (size_t i = 0; i < e->n; i++) {
-        if (e->reads[i].call)
-            ch_call_abandon(e->reads[i].call);
-        ch_buf_release(&e->reads[i].progress);
+        if (e->reads[i]->call)
+            ch_call_abandon(e->reads[i]->call);
+        ch_buf_release(&e->reads[i]->progress);
     }
     ch_arena_release(&e->arena);
     ch_free(e);

@@ -30,7 +30,7 @@ const char *const ch_sandbox_protected[] = {
 /* The part that holds keys, which no question makes writable. The rest has a kind that
  * needs approval (file_kind.h). */
 static const char *const refused[] = {
-    ".env", ".ssh", ".aws?", ".gnupg?", ".netrc?", ".kube?", ".docker?", NULL,
+    ".env", ".ssh", ".aws?", ".gnupg?", ".netrc?", ".kube?", ".docker?", CH_UNSEARCHED_MARK, NULL,
 };
 
 const char *const *ch_sandbox_copy_list(struct ch_arena *a, const char *const *list) {
@@ -133,16 +133,11 @@ static bool is_in(struct ch_sv path, struct ch_sv top) {
 }
 
 const char *const *ch_sandbox_protect_list(struct ch_arena *a, const struct ch_sandbox_policy *p) {
-    const char *const *list = p && p->protect ? p->protect : refused;
-    size_t n = 0;
+    const char *const *list = p && p->protect ? ch_sandbox_copy_list(a, p->protect) : refused;
 
-    while (list[n])
-        n++;
-    const char **more = ch_arena_zalloc(a, (n + 2) * sizeof(*more));
-    for (size_t i = 0; i < n; i++)
-        more[i] = list[i];
-    more[n] = CH_UNSEARCHED_MARK;
-    return ch_sandbox_copy_list(a, more);
+    if (list != refused)
+        add_path(a, &list, CH_UNSEARCHED_MARK);
+    return list;
 }
 
 /* "name?" protects a path only if the path exists. */
