@@ -20,20 +20,23 @@ struct reading {
     struct ch_endpoint endpoint;
     struct ch_model_facts facts;
     struct ch_model_request req;
-    struct ch_buf dropped; /* members that have no effect: JSON strings, comma separated */
+    struct ch_sv model;     /* goes before the request's; empty: none */
+    struct ch_buf *dropped; /* members that have no effect: JSON strings, comma separated */
     struct chela_error *err;
 };
+
+static void add_dropped(struct ch_buf *dropped, struct ch_sv path) {
+    ch_buf_add_str(dropped, dropped->n ? ",\"" : "\"");
+    ch_json_escape(dropped, path);
+    ch_buf_addc(dropped, '"');
+}
 
 static void note_dropped(struct reading *r, const char *where, size_t index, struct ch_sv name) {
     CH_BUF_AUTO path = {0};
     if (where)
         ch_buf_addf(&path, "%s[%zu].", where, index);
     ch_buf_add_sv(&path, name);
-    ch_buf_addc(&r->dropped, r->dropped.n ? ',' : '"');
-    if (r->dropped.n > 1)
-        ch_buf_addc(&r->dropped, '"');
-    ch_json_escape(&r->dropped, ch_buf_sv(&path));
-    ch_buf_addc(&r->dropped, '"');
+    add_dropped(r->dropped, ch_buf_sv(&path));
 }
 
 static int wire_encode_bad(struct reading *r, const char *key, const char *want) {
@@ -352,7 +355,7 @@ static int read_endpoint(struct reading *r, const struct ch_codec *codec) {
     if (p->key_env)
         r->endpoint.api_key = ch_arena_printf(&r->arena, "$%s", p->key_env);
     r->req.endpoint = &r->endpoint;
-    r->req.model = ch_json_get_str(r->v, "model");
+    r->req.model = r->model.n ? r->model : ch_json_get_str(r->v, "model");
     if (!r->req.model.n)
         r->req.model = ch_sv_str(p->default_model ? p->default_model : "");
     read_extras(r);
@@ -383,6 +386,7 @@ static int wire_encode_read_request(struct reading *r, const struct ch_codec *co
     return rc;
 }
 
+/* Appends the request as an object that is not closed. body: where the bytes of the body are. */
 static int wire_encode_write_request(struct reading *r, struct ch_buf *out, struct ch_sv *body) {
     struct ch_encoder e = {0};
     struct ch_http_request http = {0};
@@ -407,34 +411,101 @@ static int wire_encode_write_request(struct reading *r, struct ch_buf *out, stru
         ch_encoder_body(&e, pieces);
         for (size_t i = 0; i < CH_LEN(pieces); i++)
             ch_buf_add_sv(out, pieces[i]);
-        size_t n = out->n - at;
-        if (r->dropped.n)
-            ch_buf_addf(out, ",\"dropped\":[%s]", ch_buf_str(&r->dropped));
-        ch_jw_end(&w, '}');
-        *body = ch_sv(out->p + at, n);
+        *body = ch_sv(out->p + at, out->n - at);
     }
     ch_encoder_release(&e);
     return rc;
 }
 
-int ch_wire_encode(const struct ch_codec *codec, struct ch_sv model, struct ch_sv request,
-                   struct ch_buf *out, struct chela_error *err) {
-    struct ch_sv body;
-    return ch_wire_encode_body(codec, model, request, out, &body, err);
-}
-
-int ch_wire_encode_body(const struct ch_codec *codec, struct ch_sv model, struct ch_sv request,
-                        struct ch_buf *out, struct ch_sv *body, struct chela_error *err) {
-    struct reading r = {.err = err};
+static int encode_open(const struct ch_codec *codec, struct ch_sv model, struct ch_sv request,
+                       struct ch_buf *out, struct ch_buf *dropped, struct ch_sv *body,
+                       struct chela_error *err) {
+    struct reading r = {.model = model, .dropped = dropped, .err = err};
     int rc = ch_json_parse(&r.arena, request, CH_JSON_STRICT, &r.v, NULL, err);
     if (rc == CHELA_OK)
         rc = wire_encode_read_request(&r, codec);
-    if (model.n)
-        r.req.model = model;
     if (rc == CHELA_OK)
         rc = wire_encode_write_request(&r, out, body);
     ch_transcript_release(&r.transcript);
     ch_arena_release(&r.arena);
-    ch_buf_release(&r.dropped);
+    return rc;
+}
+
+static void encode_close(struct ch_buf *out, const struct ch_buf *dropped) {
+    if (dropped->n)
+        ch_buf_addf(out, ",\"dropped\":[%.*s]", CH_SV_FMT(ch_buf_sv(dropped)));
+    ch_buf_addc(out, '}');
+}
+
+/* --- members without an effect */
+
+/* Members that a service may not have, with the word that asks for nothing. */
+static const struct {
+    const char *name, *nothing;
+} options[] = {
+    {"temperature", NULL}, {"top_p", NULL},         {"top_k", NULL},         {"seed", NULL},
+    {"stop", NULL},        {"logprobs", NULL},      {"cache_key", NULL},     {"cache", "short"},
+    {"reasoning", "off"},  {"output_schema", NULL}, {"tool_choice", "auto"}, {"parallel", NULL},
+    {"max_output_tokens", NULL},
+};
+
+static bool asks(const struct ch_json *v, const char *nothing) {
+    return v && v->type != CH_JSON_NULL && v->type != CH_JSON_TRUE &&
+           !(nothing && ch_sv_is(ch_json_str(v), nothing));
+}
+
+static void write_without(const struct ch_json *request, const char *name, struct ch_buf *out) {
+    struct ch_jw w = ch_jw(out);
+    ch_jw_begin(&w, '{');
+    for (CH_JSON_MEMBERS(key, v, request))
+        if (!ch_sv_is(ch_json_str(key), name)) {
+            ch_jw_key_sv(&w, ch_json_str(key));
+            ch_jw_value(&w, v);
+        }
+    ch_jw_end(&w, '}');
+}
+
+/* An option has no effect if the request without it is the same bytes. */
+static void name_options(const struct ch_codec *codec, struct ch_sv model, struct ch_sv request,
+                         struct ch_sv whole, struct ch_buf *dropped) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v = NULL;
+    ch_json_parse(&arena, request, CH_JSON_STRICT, &v, NULL, NULL);
+    for (size_t i = 0; i < CH_LEN(options); i++) {
+        CH_BUF_AUTO less = {0};
+        CH_BUF_AUTO out = {0};
+        CH_BUF_AUTO unread = {0};
+        struct ch_sv body;
+        if (!asks(ch_json_get(v, options[i].name), options[i].nothing))
+            continue;
+        write_without(v, options[i].name, &less);
+        if (encode_open(codec, model, ch_buf_sv(&less), &out, &unread, &body, NULL) == CHELA_OK &&
+            ch_sv_eq(ch_buf_sv(&out), whole))
+            add_dropped(dropped, ch_sv_str(options[i].name));
+    }
+}
+
+int ch_wire_encode(const struct ch_codec *codec, struct ch_sv model, struct ch_sv request,
+                   struct ch_buf *out, struct chela_error *err) {
+    CH_BUF_AUTO dropped = {0};
+    struct ch_sv body;
+    size_t from = out->n;
+    int rc = encode_open(codec, model, request, out, &dropped, &body, err);
+    if (rc < 0)
+        return rc;
+    name_options(codec, model, request, ch_sv(out->p + from, out->n - from), &dropped);
+    encode_close(out, &dropped);
+    return rc;
+}
+
+int ch_wire_encode_body(const struct ch_codec *codec, struct ch_sv model, struct ch_sv request,
+                        struct ch_buf *out, struct ch_sv *body, struct chela_error *err) {
+    CH_BUF_AUTO dropped = {0};
+    int rc = encode_open(codec, model, request, out, &dropped, body, err);
+    if (rc == CHELA_OK) {
+        size_t at = (size_t)(body->p - out->p);
+        encode_close(out, &dropped);
+        body->p = out->p + at;
+    }
     return rc;
 }

@@ -28,9 +28,10 @@
 
 static void encode(const struct ch_codec *codec, const char *members, struct ch_buf *out) {
     CH_BUF_AUTO request = {0};
+    struct ch_sv body;
     struct chela_error err = {0};
     ch_buf_addf(&request, REQUEST, members);
-    if (ch_wire_encode(codec, CH_SV(""), ch_buf_sv(&request), out, &err) < 0)
+    if (ch_wire_encode_body(codec, CH_SV(""), ch_buf_sv(&request), out, &body, &err) < 0)
         fail_msg("%s", err.message);
 }
 
