@@ -165,11 +165,15 @@ static bool thinks_by_effort(const struct ch_model_facts *f) {
     return f->efforts && (f->maker == CH_MAKER_GOOGLE || !f->match);
 }
 
+bool ch_gemini_shows_thoughts(const struct ch_model_request *req) {
+    bool refused = req->endpoint->learnt.omit & (CH_PART_SUMMARY | CH_PART_EFFORT);
+    return thinks_by_effort(ch_request_facts(req)) && req->effort != CH_EFFORT_OFF && !refused;
+}
+
 static void write_thinking(const struct ch_model_request *req, struct ch_jw *w) {
     const struct ch_model_facts *f = ch_request_facts(req);
     enum ch_effort effort = ch_facts_effort(f, req->effort);
-    bool refused = req->endpoint->learnt.omit & (CH_PART_SUMMARY | CH_PART_EFFORT);
-    bool shown = req->effort != CH_EFFORT_OFF && !refused;
+    bool shown = ch_gemini_shows_thoughts(req);
     if (!thinks_by_effort(f) || !(shown || effort != CH_EFFORT_DEFAULT))
         return;
     ch_jw_kbegin(w, "thinkingConfig", '{');

@@ -26,6 +26,8 @@ enum ch_effort ch_gemini_sent_effort(const struct ch_model_request *req);
 bool ch_gemini_signs_calls(const struct ch_model_request *req);
 /* The level of thinking for a protocol without budgets; NULL: none. */
 const char *ch_gemini_level(const struct ch_model_request *req);
+/* True if the text of thinking is asked for. */
+bool ch_gemini_shows_thoughts(const struct ch_model_request *req);
 
 /* Write the schema in the supported subset; arguments are validated against the original. */
 void ch_gemini_write_schema(struct ch_jw *w, const char *key, struct ch_sv schema);

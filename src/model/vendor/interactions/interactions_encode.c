@@ -116,7 +116,7 @@ static void write_config(const struct ch_model_request *req, struct ch_jw *w) {
     interactions_write_sampling(req, &own);
     if (level)
         write_word(&own, "thinking_level", level);
-    if (level && req->effort != CH_EFFORT_OFF)
+    if (ch_gemini_shows_thoughts(req))
         ch_jw_kcstr(&own, "thinking_summaries", "auto");
     interactions_write_choice(req, &own);
     ch_jw_end(&own, '}');
