@@ -43,7 +43,7 @@ static void test_rows(void **state) {
         {"gemini-flash-latest", "gemini-flash*"},
         {"gemini-robotics-er-1.5-preview", "gemini-*"},
         {"gemini-3.9-flash-lite-preview", "gemini-3.*-flash-lite"},
-        {"gpt-3.5-turbo", "gpt-3*"},
+        {"gpt-3.5-turbo", "gpt-3.5-turbo"},
         {"gpt-4-0613", "gpt-4"},
         {"us.amazon.nova-2-lite-v1:0", "amazon.nova-2*"},
         {"global.anthropic.claude-sonnet-5-5", "anthropic.claude-sonnet-5-5"},
@@ -241,7 +241,9 @@ static const struct {
      "\"thinking_level\":\"low\",\"thinking_summaries\":\"auto\"", "minimal"},
     {"interactions", "\"model\":\"gemini-2.5-flash\",\"reasoning\":\"off\"",
      "\"thinking_level\":\"minimal\"", "summaries"},
-    {"interactions", "\"model\":\"gemini-3.8-flash\"", "\"store\":false", "thinking"},
+    {"interactions", "\"model\":\"gemini-3.8-flash\"",
+     "\"generation_config\":{\"thinking_summaries\":\"auto\"}", "thinking_level"},
+    {"interactions", "\"model\":\"gemini-2.0-flash\"", "\"store\":false", "thinking"},
 
     /* facts of a request go before those of the table */
     {"anthropic", "\"model\":\"claude-opus-5-5\",\"reasoning\":\"max\",\"facts\":{\"efforts\":"
@@ -284,13 +286,14 @@ static void test_requests(void **state) {
     for (size_t i = 0; i < CH_LEN(requests); i++) {
         CH_BUF_AUTO text = {0};
         CH_BUF_AUTO out = {0};
+        struct ch_sv body;
         struct chela_error err = {0};
         ch_buf_addf(&text, "{%s%s}", requests[i].members,
                     strstr(requests[i].members, "\"messages\"")
                         ? ""
                         : ",\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"}]");
-        if (ch_wire_encode(ch_codec_find(ch_sv_str(requests[i].api)), CH_SV(""), ch_buf_sv(&text),
-                           &out, &err) < 0)
+        if (ch_wire_encode_body(ch_codec_find(ch_sv_str(requests[i].api)), CH_SV(""),
+                                ch_buf_sv(&text), &out, &body, &err) < 0)
             fail_msg("%s: %s", requests[i].members, err.message);
         if (!strstr(ch_buf_str(&out), requests[i].has) ||
             strstr(ch_buf_str(&out), requests[i].has_not))
