@@ -137,6 +137,16 @@ post /v1/messages '{"model":"bare","max_tokens":9,"messages":[{"role":"user","co
 same "messages: a block that only the vendor understands is named" "200 content[].server_tool_use" "$code $(dropped)"
 post /v1/responses '{"model":"bare","input":[{"role":"user","content":"hello"},{"type":"web_search_call","id":"ws_1","status":"completed"},{"role":"user","content":"more"}]}'
 same "responses: an item likewise" "200 input[].web_search_call" "$code $(dropped)"
+post /v1/responses '{"model":"bare","input":"hello","include":["reasoning.encrypted_content","message.output_text.logprobs"]}'
+same "responses: what the answer cannot include is named" "200 include[].message.output_text.logprobs" "$code $(dropped)"
+post /v1/responses '{"model":"bare","input":"hello","tools":[{"type":"function","name":"f","parameters":{"type":"object"}}],"tool_choice":{"type":"function","name":"g"}}'
+same "responses: a choice of a tool that is not there is refused by name" "400 1" "$code $(grep -c "tool_choice. names a tool that is not there: 'g'" "$out")"
+say '"tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":{"type":"function","function":{"name":"g"}}'
+same "chat: likewise" "400 1" "$code $(grep -c "tool_choice. names a tool that is not there: 'g'" "$out")"
+post /v1/responses '{"model":"bare","input":"hello","tools":[{"type":"namespace","name":"n","description":"d","tools":[{"type":"function","name":"f","parameters":{"type":"object"}}]}],"tool_choice":{"type":"function","name":"f"}}'
+same "responses: a tool of a namespace is chosen" "200 n__f" "$code $(asked '.body.tool_choice.function.name')"
+post /v1/messages '{"model":"bare","max_tokens":9,"messages":[{"role":"user","content":"hello"}],"tools":[{"type":"web_search_20260318","name":"web_search"}],"tool_choice":{"type":"tool","name":"web_search"}}'
+same "messages: the choice of a tool that only the vendor has is named" "200 tools[].web_search_20260318, tool_choice" "$code $(dropped)"
 # Every member of the published schemas has a row in the docs, and the rows are those of the code.
 rows() { sed -n "/^## POST \/v1\/$1/,/^## POST/s/^| \`\([a-z_]*\)\`.*/\1/p" docs/v1.md | sort; }
 absent() { comm -13 <(rows "$1") <(printf '%s\n' "${@:2}" | sort) | paste -sd' '; }

@@ -224,7 +224,8 @@ const struct ch_contract_row ch_contract_responses[] = {
     {"text.format.strict", CH_HONOURED, "the answer always matches", NULL},
     {"text.format.description", CH_DROPPED, "", NULL},
     {"text.verbosity", CH_PASSED, "", "medium"},
-    {"include", CH_HONOURED, "`reasoning.encrypted_content`", NULL},
+    {"include", CH_HONOURED, "more in the answer", NULL},
+    {"include[]", CH_HONOURED, "others are dropped", "reasoning.encrypted_content"},
     {"store", CH_HONOURED, "false: the response is not stored", NULL},
     {"background", CH_HONOURED, "the response is complete when it is sent", NULL},
     {"previous_response_id", CH_HONOURED, "a stored response", NULL},
@@ -368,7 +369,7 @@ void ch_contract_drop(struct ch_buf *dropped, const char *prefix, struct ch_sv n
     name.n = CH_MIN(name.n, (size_t)CH_LIMIT_DROPPED_NAME);
     ch_buf_add_str(&shown, prefix);
     for (size_t i = 0; i < name.n; i++)
-        ch_buf_addc(&shown, ch_char_is(name.p[i], CH_CHAR_WORD | CH_CHAR_DASH) ? name.p[i] : '?');
+        ch_buf_addc(&shown, ch_char_is(name.p[i], CH_CHAR_WORD | CH_CHAR_DASH | CH_CHAR_DOT) ? name.p[i] : '?');
     struct ch_sv all = ch_buf_sv(dropped);
     while (all.n)
         if (ch_sv_eq(ch_sv_trim(ch_sv_split(&all, ',')), ch_buf_sv(&shown)))
@@ -417,6 +418,16 @@ static const struct ch_contract_row *contract_find(const struct ch_contract_row 
 static int contract_object(struct contract *c, const struct ch_contract_row *rows,
                            const char *prefix, const struct ch_json *object);
 
+/* Names the words of a list that are not among the known ones. */
+static void contract_words(struct contract *c, const struct ch_contract_row *m,
+                           const struct ch_json *list) {
+    CH_BUF_AUTO prefix = {0};
+    ch_buf_addf(&prefix, "%s.", m->path);
+    for (CH_JSON_EACH(e, list))
+        if (ch_json_is(e, CH_JSON_STRING) && !contract_has_word(m->words, ch_json_str(e)))
+            ch_contract_drop(c->dropped, ch_buf_str(&prefix), ch_json_str(e));
+}
+
 /* The values of a list, or one value. rows: those of the member's own members. */
 static int contract_value(struct contract *c, const struct ch_contract_row *m,
                           const struct ch_json *v) {
@@ -426,8 +437,10 @@ static int contract_value(struct contract *c, const struct ch_contract_row *m,
     bool list = v->type == CH_JSON_ARRAY;
     int rc = 0;
     ch_buf_addf(&prefix, "%s%s", m->path, list ? "[]" : "");
-    if (list && rows->path && strcmp(rows->path, ch_buf_str(&prefix)) == 0)
+    if (list && rows->path && strcmp(rows->path, ch_buf_str(&prefix)) == 0) {
+        contract_words(c, rows, v);
         types = rows++->words;
+    }
     ch_buf_addc(&prefix, '.');
     if (!rows->path || strncmp(rows->path, ch_buf_str(&prefix), prefix.n) != 0)
         return 0; /* honoured whole */

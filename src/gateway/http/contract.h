@@ -28,7 +28,8 @@ struct ch_contract_row {
     enum ch_fate fate;
     const char *about;
     /* Values that ask for nothing, beside null, false, 0 and what is empty; separated by spaces. Of
-     * a list of objects: the types whose members the table has; others are taken or left whole. */
+     * a list of objects: the types whose members the table has; others are taken or left whole. Of
+     * a list of words: those that are honoured; others are named. */
     const char *words;
 };
 

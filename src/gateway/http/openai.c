@@ -319,6 +319,17 @@ static int choose(struct ch_request *req, const char *key, struct ch_sv word,
     return 0;
 }
 
+/* The tool's name for the model; NULL: neither the client nor the agent has the tool. */
+static const char *tool_chosen(struct ch_request *req, const struct ch_client_tools *t,
+                               const chela_agent *a, struct ch_sv name) {
+    for (size_t i = 0; i < t->n; i++)
+        if (ch_sv_eq(t->kinds[i].name, name))
+            return t->opts[i].name;
+    const char *sent =
+        ch_arena_str(&req->arena, ch_client_tools_name(&req->arena, CH_SV(""), name));
+    return ch_registry_find(&a->registry, ch_sv_str(sent)) ? sent : NULL;
+}
+
 int ch_openai_choice(struct ch_request *req, const char *key, struct ch_client_tools *t,
                      struct ch_lane_opts *o, struct chela_error *err) {
     const struct ch_json *c = ch_json_get(req->json, key);
@@ -334,15 +345,20 @@ int ch_openai_choice(struct ch_request *req, const char *key, struct ch_client_t
         ch_client_tools_restrict(t, ch_json_get(allowed, "tools"));
         return choose(req, key, mode.n ? mode : CH_SV("auto"), o, err);
     }
-    if (type.n && ch_sv_contains_nocase(t->skipped, ch_arena_str(&req->arena, type)))
-        return 0; /* a tool that the vendor would run; the response has a warning */
-    if (name.n && (!type.n || ch_sv_is(type, "function") || ch_sv_is(type, "custom") ||
-                   ch_sv_is(type, "tool")))
-        o->patch.tool_choice = ch_arena_str(&req->arena, ch_client_tools_name(&req->arena,
-                                                                              CH_SV(""), name));
-    else
-        return choose(req, key, type, o, err);
-    return 0;
+    bool named = name.n && (!type.n || ch_sv_is(type, "function") || ch_sv_is(type, "custom") ||
+                            ch_sv_is(type, "tool"));
+    o->patch.tool_choice = named ? tool_chosen(req, t, o->agent, name) : NULL;
+    if (o->patch.tool_choice)
+        return 0;
+    if (t->skipped.n && (named || ch_sv_contains_nocase(t->skipped,
+                                                        ch_arena_str(&req->arena, type)))) {
+        ch_client_tools_skip(t, ch_sv_str(key)); /* a tool that the vendor would run */
+        return 0;
+    }
+    if (named)
+        return ch_fail(err, CHELA_EINVAL, "`%s` names a tool that is not there: '%.*s'", key,
+                       (int)CH_MIN(name.n, 64), name.p);
+    return choose(req, key, type, o, err);
 }
 
 static void usage_key(struct ch_jw *w, const char *kind, const char *rest) {
