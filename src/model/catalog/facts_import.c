@@ -235,6 +235,8 @@ static void import_listed_size(struct import *m, enum ch_column c, int64_t n, in
 static void import_own(struct import *m, const struct ch_json *v, const struct ch_listed *l) {
     import_listed_size(m, CH_COLUMN_window, l->context_window, &facts_of(m)->window);
     import_listed_size(m, CH_COLUMN_output_max, l->max_output, &facts_of(m)->output);
+    if (l->wrong)
+        import_complain(m, l->wrong, "this is no number of tokens");
     import_value(m, CH_COLUMN_shutdown, ch_json_get(v, "shutdown_date"));
     import_capabilities(m, ch_json_get(v, "capabilities"));
     import_openrouter(m, v);

@@ -19,10 +19,15 @@ static const char *const output_members[] = {
     "max_output_length", "max_completion_tokens", "max_tokens", "outputTokenLimit", NULL,
 };
 
-static int64_t first_size(const struct ch_json *v, const char *const *names) {
+/* *wrong becomes the name of a member that holds something else. */
+static int64_t first_size(const struct ch_json *v, const char *const *names, const char **wrong) {
     int64_t n = 0;
-    for (; *names && n <= 0; names++)
-        n = ch_json_int(ch_json_get(v, *names), 0);
+    for (; *names && n <= 0; names++) {
+        const struct ch_json *size = ch_json_get(v, *names);
+        n = ch_json_int(size, size && size->type != CH_JSON_NULL ? -1 : 0);
+        if (n < 0)
+            *wrong = *names;
+    }
     return CH_MAX(n, 0);
 }
 
@@ -38,11 +43,11 @@ static struct ch_sv listing_id_of(const struct ch_json *v) {
 /* llama.cpp reports the training size under meta and the actual size in /props.
  * OpenRouter's top_provider contains the output limit. */
 struct ch_listed ch_listing_one(const struct ch_json *v) {
-    struct ch_listed m = {.id = listing_id_of(v),
-                          .context_window = first_size(v, window_members),
-                          .max_output = first_size(v, output_members)};
+    struct ch_listed m = {.id = listing_id_of(v)};
+    m.context_window = first_size(v, window_members, &m.wrong);
+    m.max_output = first_size(v, output_members, &m.wrong);
     if (!m.max_output)
-        m.max_output = first_size(ch_json_get(v, "top_provider"), output_members);
+        m.max_output = first_size(ch_json_get(v, "top_provider"), output_members, &m.wrong);
     return m;
 }
 

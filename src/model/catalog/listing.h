@@ -9,6 +9,7 @@
 struct ch_listed {
     struct ch_sv id; /* borrowed from the parsed body */
     int64_t context_window, max_output;
+    const char *wrong; /* a member of a size that is no number of tokens; NULL: none */
 };
 
 /* Parse GET /models of any protocol; fn is called once per model. CHELA_EPARSE: not a list
