@@ -368,8 +368,10 @@ void ch_contract_drop(struct ch_buf *dropped, const char *prefix, struct ch_sv n
         return;
     name.n = CH_MIN(name.n, (size_t)CH_LIMIT_DROPPED_NAME);
     ch_buf_add_str(&shown, prefix);
-    for (size_t i = 0; i < name.n; i++)
-        ch_buf_addc(&shown, ch_char_is(name.p[i], CH_CHAR_WORD | CH_CHAR_DASH | CH_CHAR_DOT) ? name.p[i] : '?');
+    for (size_t i = 0; i < name.n; i++) {
+        bool plain = ch_char_is(name.p[i], CH_CHAR_WORD | CH_CHAR_DASH | CH_CHAR_DOT);
+        ch_buf_addc(&shown, plain ? name.p[i] : '?');
+    }
     struct ch_sv all = ch_buf_sv(dropped);
     while (all.n)
         if (ch_sv_eq(ch_sv_trim(ch_sv_split(&all, ',')), ch_buf_sv(&shown)))

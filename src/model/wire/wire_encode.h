@@ -17,7 +17,8 @@
  * A list of quirks that begins with "=" replaces the provider's quirks; otherwise it changes
  * them. Only messages is required; their form is in message.h. model, if not empty, goes
  * before the request's. "dropped" names members without an effect: others, also of a tool, as in
- * ["tools[0].cache_control"], and options that the service or the model does not have. A credential is shown as the name of the variable it comes from. */
+ * ["tools[0].cache_control"], and options that the service or the model does not have. A
+ * credential is shown as the name of the variable it comes from. */
 int ch_wire_encode(const struct ch_codec *codec, struct ch_sv model, struct ch_sv request,
                    struct ch_buf *out, struct chela_error *err);
 /* The same, without naming options; *body becomes the bytes of the body, borrowed from out. */

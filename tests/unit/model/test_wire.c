@@ -102,16 +102,20 @@ static void test_encode_names_options(void **state) {
     static const struct {
         const char *codec, *request, *dropped;
     } cases[] = {
-        {"anthropic", "\"model\":\"claude-opus-5-5\",\"temperature\":0,\"seed\":0,\"cache_key\":\"k\"",
+        {"anthropic",
+         "\"model\":\"claude-opus-5-5\",\"temperature\":0,\"seed\":0,\"cache_key\":\"k\"",
          "\"dropped\":[\"temperature\",\"seed\",\"cache_key\"]"},
-        {"anthropic", "\"model\":\"claude-opus-5-5\",\"reasoning\":\"off\",\"stop\":[\"x\"]", NULL},
+        {"anthropic", "\"model\":\"claude-opus-5-5\",\"reasoning\":\"off\",\"stop\":[\"x\"]",
+         NULL},
         {"anthropic", "\"model\":\"claude-opus-5-5\",\"tools\":[{\"name\":\"f\"}],"
                       "\"tool_choice\":\"f\"", "\"dropped\":[\"tool_choice\"]"},
-        {"openai-responses", "\"model\":\"gpt-6-sol\",\"top_p\":0.5,\"stop\":[\"x\"],\"top_k\":4",
+        {"openai-responses",
+         "\"model\":\"gpt-6-sol\",\"top_p\":0.5,\"stop\":[\"x\"],\"top_k\":4",
          "\"dropped\":[\"top_p\",\"top_k\",\"stop\"]"},
         {"openai-responses", "\"model\":\"gpt-6-sol\",\"reasoning\":\"off\",\"top_p\":0.5", NULL},
         {"openai", "\"model\":\"gpt-4o\",\"reasoning\":\"high\"", "\"dropped\":[\"reasoning\"]"},
-        {"openai", "\"model\":\"gpt-4o\",\"reasoning\":\"off\",\"parallel\":true,\"cache\":\"short\","
+        {"openai", "\"model\":\"gpt-4o\",\"reasoning\":\"off\",\"parallel\":true,"
+                   "\"cache\":\"short\","
                    "\"tool_choice\":\"auto\",\"stop\":null", NULL},
     };
     for (size_t i = 0; i < CH_LEN(cases); i++) {
