@@ -254,12 +254,11 @@ static bool hand_on(struct ch_http_call *c) {
 
 static void fail_call(struct ch_http_call *c, int code, const char *why) {
     struct chela_error err = {0};
-    struct ch_socket *s = c->socket;
-    bool there = hand_on(c);
+    if (!hand_on(c)) /* with the call, the connection is gone */
+        return;
     ch_fail(&err, code, "%s", why);
-    hang_up(s);
-    if (there)
-        socket_finish(c, &err);
+    hang_up(c->socket);
+    socket_finish(c, &err);
 }
 
 static void on_stray(struct ch_socket *s) {
