@@ -514,20 +514,14 @@ static bool may_read_early(const chela_run *run) {
            !ch_features_end_by_actions(run);
 }
 
-bool ch_act_read_early(chela_run *run, const struct ch_model_event *closed) {
+void ch_act_read_early(chela_run *run, size_t index, const struct ch_block *call) {
     struct ch_acting *a = run->acting;
     if (!may_read_early(run))
-        return true;
+        return;
     struct ch_batch_opts opts = act_batch_opts(run);
     if (!a->early)
         a->early = ch_early_reads_new(&opts);
-    struct ch_block call = {.type = CH_BLOCK_TOOL_CALL,
-                            .runner = (uint8_t)closed->runner,
-                            .id = closed->id,
-                            .name = closed->name,
-                            .text = closed->so_far};
-    ch_early_reads_offer(a->early, closed->index, &call);
-    return true;
+    ch_early_reads_offer(a->early, index, call);
 }
 
 void ch_act_drop_early(chela_run *run) {

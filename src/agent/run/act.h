@@ -12,10 +12,9 @@ bool ch_act_by_feature(const chela_run *run);
 /* The journal is committed up to seq: calls that wait for a position up to seq may run. */
 void ch_act_committed(chela_run *run, uint64_t seq);
 
-struct ch_model_event;
-/* A call of the reply that is still received is closed (CH_MEV_CALL_CLOSED): begins the call if it
- * only reads and asks no person. Hosts hear of the call with the complete reply: always true. */
-bool ch_act_read_early(chela_run *run, const struct ch_model_event *closed);
+/* The call at this index of a reply that is still received is closed: begins the call if it only
+ * reads and asks no person. Hosts hear of the call with the complete reply. */
+void ch_act_read_early(chela_run *run, size_t index, const struct ch_block *call);
 void ch_act_drop_early(chela_run *run); /* the reply failed */
 /* Emits TOOL_CALL for each call of the reply and counts the calls. False: the run is over. */
 bool ch_act_tell(chela_run *run, const struct ch_msg *reply, unsigned *calls);

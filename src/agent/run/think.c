@@ -72,6 +72,7 @@ struct ch_think {
     struct ch_sv body[3];
     struct ch_sv server_tools;     /* of the current request, in the run's arena */
     size_t unseen;                 /* bytes of text that came after the run was stopped */
+    size_t closed, offered;        /* calls from the first on; offered: to ch_act_read_early */
     struct ch_repair repair;       /* of the current call */
     enum ch_output_way output_way; /* how this turn's request asks for the answer's form */
     struct turn_texts *texts;      /* owned; NULL: none so far */
@@ -489,8 +490,10 @@ static void on_model_event(const struct ch_model_event *event, void *user) {
         run->turn->unseen += mev->type == CH_MEV_TEXT ? mev->text.n : 0;
         return;
     }
-    if (mev->type == CH_MEV_CALL_CLOSED && ch_act_read_early(run, mev))
+    if (mev->type == CH_MEV_CALL_CLOSED) {
+        run->turn->closed += mev->index == run->turn->closed;
         return;
+    }
     if (mev->type == CH_MEV_CALL_DELTA) {
         ev.type = CHELA_EV_TOOL_CALL_DELTA;
         ev.call.index = mev->index;
@@ -772,12 +775,23 @@ static void end_call(chela_run *run, const struct chela_error *err) {
     }
 }
 
+/* Begins reads whose calls the protocol has closed. Most short replies arrive whole: their calls
+ * begin together. */
+static void read_early(chela_run *run, const struct ch_decoder *d) {
+    struct ch_think *t = run->turn;
+    struct ch_block call;
+    while (!run->dead && !d->stopped && !d->reply.complete && t->offered < t->closed &&
+           ch_fold_nth(d->fold, CH_BLOCK_TOOL_CALL, t->offered, &call))
+        ch_act_read_early(run, t->offered++, &call);
+}
+
 static void think_on_data(struct ch_sv data, void *user) {
     chela_run *run = user;
     struct ch_decoder *d = decoder_of(run);
     run->stamp = ch_run_now(run);
     ch_decoder_feed(d, data);
     run->turn->enough = d->stopped;
+    read_early(run, d);
     if (!run->dead)
         ch_sending_heard(run, &run->turn->sending);
     run->stamp = 0;
@@ -856,7 +870,7 @@ static void expect_reply(chela_run *run) {
     ch_act_drop_early(run);
     ch_arena_clear(&run->arena);
     run->turn->output_shown = false;
-    run->turn->unseen = 0;
+    run->turn->unseen = run->turn->closed = run->turn->offered = 0;
     if (texts) {
         ch_buf_clear(&texts->citations);
         ch_buf_clear(&texts->logprobs);

@@ -45,6 +45,7 @@ static bool comes_before(const struct stage *st, const char *a, const char *b) {
     return first && second && first < second;
 }
 
+#define PIECE 64 /* bytes of a reply that arrive at once */
 #define CALL(i, id, name) A_CALL(i, id, name, "{\\\"n\\\":" #i "}")
 
 static void test_reads_before_the_first_effect_begin_early(void **state) {
@@ -55,6 +56,7 @@ static void test_reads_before_the_first_effect_begin_early(void **state) {
     struct stage st;
     (void)state;
     OPEN(&st, replies);
+    st.model.chunk = PIECE;
     stage_play(&st, "go");
     assert_string_equal(stage_verdict(&st), "done/task_completed");
     assert_int_equal(seen.early, 2);
@@ -94,10 +96,25 @@ static void test_a_refused_reply_leaves_nothing_of_its_reads(void **state) {
     struct stage st;
     (void)state;
     OPEN(&st, replies);
+    st.model.chunk = PIECE;
     stage_play(&st, "go");
     assert_string_equal(stage_verdict(&st), "declined/refused");
     assert_int_equal(seen.early, 1);
     assert_null(strstr(ch_buf_str(&st.log), "tool_start"));
+    stage_close(&st);
+}
+
+static void test_a_reply_that_arrives_whole_begins_no_read_early(void **state) {
+    static const struct fake_reply replies[] = {
+        {.body = A_BEGIN CALL(0, "c1", "look") A_END("tool_use")}, {.body = A_SAY("done")}};
+    struct stage st;
+    (void)state;
+    OPEN(&st, replies);
+    stage_play(&st, "go");
+    assert_string_equal(stage_verdict(&st), "done/task_completed");
+    assert_int_equal(seen.early, 0);
+    assert_int_equal(seen.ran, 1);
+    stage_check_transcript(&st);
     stage_close(&st);
 }
 
@@ -183,6 +200,7 @@ int main(void) {
         cmocka_unit_test(test_reads_before_the_first_effect_begin_early),
         cmocka_unit_test(test_a_failed_reply_leaves_nothing_of_its_reads),
         cmocka_unit_test(test_a_refused_reply_leaves_nothing_of_its_reads),
+        cmocka_unit_test(test_a_reply_that_arrives_whole_begins_no_read_early),
         cmocka_unit_test(test_a_cancelled_reply_leaves_nothing_of_its_reads),
         cmocka_unit_test(test_a_session_may_be_closed_while_a_read_is_early),
         cmocka_unit_test(test_a_read_that_needs_consent_waits_for_the_reply),
