@@ -100,6 +100,9 @@ static int read_path(struct ch_cfg_parser *p, const struct ch_json *v, const str
         return rc;
     if (!*path || strlen(path) > CH_LIMIT_PATH)
         return ch_cfg_bad(p, v, "expected a path, of at most %d bytes", CH_LIMIT_PATH);
+    if (*path == '$')
+        return ch_cfg_bad(p, v, "paths have no variables: write ~/ for the home directory, ./ for "
+                                "the directory of this file, or the whole path");
     *(const char **)out = ch_conf_path(p->cfg, ch_sv_str(path));
     ch_cfg_place(p, v, *(const char **)out);
     return 0;

@@ -440,6 +440,9 @@ static const struct {
      "1:35: agents.defaults.systemPrompt: contains a NUL character"},
     {"agents: {defaults: {workspaceDir: ''}}",
      "1:35: agents.defaults.workspaceDir: expected a path, of at most 4096 bytes"},
+    {"sandbox: { readable: [\"$HOME/x\"] }\n",
+     "1:23: sandbox.readable: paths have no variables: write ~/ for the home directory, ./ for the "
+     "directory of this file, or the whole path"},
     {"providers: [x]", "1:12: providers: expected a mapping by name, not array"},
     {"providers: {a b: {}}", "1:13: providers.a b: expected 1 to 64 letters, digits, _ or -"},
     {"providers: {p: 1}", "1:16: providers.p: expected a mapping, not number"},
