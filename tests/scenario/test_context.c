@@ -111,7 +111,7 @@ static void test_prefix(void **state) {
         size_t runs = i / 2 + 1; /* each has its message, and each message what it came with */
         assert_int_equal(count(sent(&st, i), "<trusted_metadata>"), runs - (runs + 3) / 4);
         assert_int_equal(count(sent(&st, i), "Be exact."), runs);
-        assert_int_equal(count(sent(&st, i), "conversation began: AGENTS.md."), i < 20 ? 0 : 1);
+        assert_int_equal(count(sent(&st, i), "): AGENTS.md."), i < 20 ? 0 : 1);
         if (i % 2) /* nothing comes after the results of tools */
             assert_true(ends_with_results(sent(&st, i)));
         assert_int_equal(count(sent(&st, i), "Use tabs."), 1);
@@ -169,8 +169,8 @@ static void test_files_are_frozen(void **state) {
     assert_non_null(strstr(sent(&st, 0), "Use tabs."));
     assert_null(strstr(sent(&st, 0), "<runtime_note>\\n"));
     assert_non_null(strstr(sent(&st, 1), "Use tabs."));
-    assert_non_null(strstr(sent(&st, 1), "Changed since this conversation began: AGENTS.md, the "
-                                         "skill deploy (version 1.3)."));
+    assert_non_null(strstr(sent(&st, 1), "Changed since this conversation began (noticed on 20"));
+    assert_non_null(strstr(sent(&st, 1), "): AGENTS.md, the skill deploy (version 1.3)."));
     chela_session_close(st.session);
     assert_int_equal(chela_session_new(st.agent, "t", &st.session, NULL), 0);
     stage_play(&st, "three");

@@ -7,6 +7,7 @@
 
 #include <sys/utsname.h>
 
+#include "base/calendar.h"
 #include "base/choice.h"
 #include "base/error.h"
 #include "base/limits.h"
@@ -481,10 +482,13 @@ struct ch_sv ch_context_note(chela_run *run, bool in_loop) {
     const struct ch_context_conf *c = &s->agent->context;
     struct ch_context_files *f = s->context.files;
     CH_BUF_AUTO inner = {0};
-    if (f && f->changed.n && s->context.flags & READS)
+    if (f && f->changed.n && s->context.flags & READS) {
+        struct ch_date d = ch_date_of(ch_run_now(run) / 1000);
         ch_buf_addf(&inner,
-                    "Changed since this conversation began: %s. Read again what you need of it.\n",
-                    ch_buf_str(&f->changed));
+                    "Changed since this conversation began (noticed on %04d-%02d-%02d): %s. Read "
+                    "again what you need of it.\n",
+                    d.year, d.month, d.day, ch_buf_str(&f->changed));
+    }
     if (f)
         ch_buf_clear(&f->changed);
     for (size_t i = 0; in_loop && i < c->nrules && i < CH_DEFAULT_PROMPT_RULES; i++)

@@ -109,9 +109,10 @@ bool ch_deliver_waiting(chela_run *run, bool had_ended, struct ch_sv complaint) 
     if (run->m.sum_up && !remark(run, ch_sv_str(ch_reason_name(run->m.closing)), closing_text))
         return false;
     run->m.nudge = run->m.reask = run->m.caution = run->m.sum_up = false;
-    if (must_wait(run))
-        return true;
     bool steered = run->steering.n > 0;
+    bool waits = steered || run->session->events.n > 0 || run->follow_ups.n > 0;
+    if (!waits || must_wait(run))
+        return true;
     while (run->steering.n > 0)
         if (!deliver_next(run, &run->steering, CHELA_EV_STEERING))
             return false;
