@@ -17,7 +17,7 @@ say = @$(if $(V),:,printf '  %-5s %s\n' $(1) $(patsubst $(BUILD)/%,%,$@)); mkdir
 
 # A layer may include only the layers before it (tools/check_layers) and is
 # its own archive, so that a unit test of a layer links nothing later.
-LAYERS := base guard search json schema io net egress rpc model tool prompt agent undo mcp store trace otel why eval acp channel config gateway
+LAYERS := base guard search json layer schema io net egress rpc model tool prompt agent undo mcp store trace otel why eval acp channel config gateway
 PKGS := libuv yaml-0.1 libpcre2-8
 LIBS := -ldl -lpthread -lm
 # A module (src/<dir>/) is loaded on use. ALONE: it has its own copy of base/.
@@ -86,7 +86,7 @@ $(BUILD)/obj/%.o: %.c
 $(BUILD)/obj/src/model/scripted/scripted_demo.o $(BUILD)/obj/src/prompt/prompts_builtin.o $(BUILD)/obj/src/gateway/http/console.o $(BUILD)/obj/src/search/thesaurus.o: src/model/scripted/demo.yaml src/search/thesaurus.txt $(wildcard prompts/*/* src/gateway/http/console/*)
 
 # Folders that no loop over tokens, messages or calls enters are compiled for size.
-SMALL := acp guard mcp rpc config channel prompt gateway undo why eval tool/builtin tool/process tool/memory agent/api agent/feature agent/handle agent/session model/catalog model/scripted model/provider otel cli
+SMALL := acp guard layer mcp rpc config channel prompt gateway undo why eval tool/builtin tool/process tool/memory agent/api agent/feature agent/handle agent/session model/catalog model/scripted model/provider otel cli
 $(foreach d,$(SMALL),$(eval $(BUILD)/obj/src/$(d)/%.o: CFLAGS += $(if $(SANITIZE),,-Os)))
 
 define LAYER_RULE

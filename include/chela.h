@@ -70,6 +70,7 @@
 #include "chela/schema.h"
 #include "chela/select.h"
 #include "chela/session.h"
+#include "chela/review.h"
 #include "chela/survey.h"
 #include "chela/store.h"
 #include "chela/tool.h"

@@ -126,6 +126,18 @@ CHELA_BEGIN_DECLS
     X(CHELA_PERM_WRITE, 1, "write")                                                                \
     X(CHELA_PERM_READ, 2, "read")
 
+/* When the changes of a run become real (docs/review.md). */
+#define CHELA_APPLY_VALUES(X)                                                                      \
+    X(CHELA_APPLY_EACH, 0, "each") /* at once */                                                   \
+    X(CHELA_APPLY_REVIEW, 1, "review") /* when a person accepts them (chela_review) */             \
+    X(CHELA_APPLY_NEVER, 2, "never") /* never: the result is a patch */
+
+/* What chela_review does with the changes of a session. */
+#define CHELA_REVIEW_VALUES(X)                                                                     \
+    X(CHELA_REVIEW_SHOW, 0, "show")                                                                \
+    X(CHELA_REVIEW_APPLY, 1, "apply") /* make them real */                                         \
+    X(CHELA_REVIEW_DISCARD, 2, "discard")
+
 /* The answer to a call that needs consent (chela_session_approve, hook `approve`).
  * `reason` is the text that is passed with the decision. */
 #define CHELA_DECISION_VALUES(X)                                                                   \
@@ -335,7 +347,9 @@ CHELA_BEGIN_DECLS
     X(MCP_ERA, 30, chela_mcp_era, "MCP era", CHELA_MCP_ERA_VALUES)                                 \
     X(MCP_LEVEL, 31, chela_mcp_level, "log level", CHELA_MCP_LEVEL_VALUES)                         \
     X(LANGUAGE, 32, chela_language, "language", CHELA_LANGUAGE_VALUES)                             \
-    X(COMPACTION_BY, 33, chela_compaction_by, "compaction by", CHELA_COMPACTION_BY_VALUES)
+    X(COMPACTION_BY, 33, chela_compaction_by, "compaction by", CHELA_COMPACTION_BY_VALUES)         \
+    X(APPLY, 34, chela_apply, "apply", CHELA_APPLY_VALUES)                                         \
+    X(REVIEW, 35, chela_review_action, "review", CHELA_REVIEW_VALUES)
 
 #define CHELA_CHOICE_VALUE(name, value, text) name = value,
 #define CHELA_CHOICE_ENUM(set, value, type, noun, values) \

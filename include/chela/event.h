@@ -192,6 +192,9 @@ struct chela_event {
             /* A sentence for the person who asked, in their language: what happened, if the run
              * did not end with an answer, and what they can do. Empty: the text says it all. */
             struct chela_str ending;
+            /* The run worked on a layer (`apply`), and its session has changes that are not real:
+             * chela_review shows them. */
+            bool review;
         } end;
         struct {
             struct chela_str id, name;

@@ -393,6 +393,8 @@ struct chela_agent_opts {
     const struct chela_team_opts *team;
     const struct chela_heartbeat_opts *heartbeat; /* mode heartbeat */
     const struct chela_agent_gateway_opts *gateway;
+    enum chela_apply apply; /* when the changes of its runs become real; another value than EACH
+                               needs a machine that can mount layers, else CHELA_EPERM */
 };
 #define CHELA_AGENT_OPTS(...) {.size = sizeof(struct chela_agent_opts), __VA_ARGS__}
 

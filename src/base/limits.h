@@ -144,6 +144,14 @@
 #define CH_LIMIT_SPECIALS 4096            /* files that others execute, known before a command */
 #define CH_LIMIT_SOCKETS 64               /* Unix sockets hidden from one sandbox */
 #define CH_LIMIT_SCAN_BYTES (256 * CH_MB) /* paths that wait in a search after a command */
+#define CH_LIMIT_LAYER_CHANGES 200000     /* changes of a session that wait for review */
+#define CH_LIMIT_LAYER_DEPTH 200          /* nested directories of a workspace under review */
+#define CH_LIMIT_LAYER_DIFF (8 * CH_MB)   /* bytes of a changed file that a patch shows */
+#define CH_LIMIT_LAYER_EDITS 3000         /* changed lines of a file before it counts as replaced */
+#define CH_LIMIT_LAYER_DIGEST CH_MB       /* bytes of a file whose content is compared underneath */
+#define CH_LIMIT_LAYER_RECORDS (128 * CH_MB) /* bytes of the records of a review */
+#define CH_LIMIT_LAYER_PATCH (128 * CH_MB) /* bytes of the patch of a review */
+#define CH_LIMIT_LAYER_MOUNT_MS 10000      /* for the sandbox to mount a layer */
 #define CH_LIMIT_HELD 16384               /* files set aside after a command that can be put back */
 #define CH_LIMIT_HELD_SHOWN 20            /* those of them that a result and a question name */
 #define CH_LIMIT_UNSEARCHED_MARK 1024 /* bytes of a note that a directory was not searched */

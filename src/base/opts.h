@@ -53,6 +53,7 @@
 #define CH_FIRST_chela_provider_opts CH_END_OF(chela_provider_opts, quirks)
 #define CH_FIRST_chela_queue_opts CH_END_OF(chela_queue_opts, debounce_ms)
 #define CH_FIRST_chela_request_opts CH_END_OF(chela_request_opts, max_retries)
+#define CH_FIRST_chela_review_opts CH_END_OF(chela_review_opts, nhunks)
 #define CH_FIRST_chela_run_opts CH_END_OF(chela_run_opts, urge)
 #define CH_FIRST_chela_runtime_opts CH_END_OF(chela_runtime_opts, replay)
 #define CH_FIRST_chela_sandbox_limits CH_END_OF(chela_sandbox_limits, tmp)

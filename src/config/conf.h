@@ -86,7 +86,7 @@ struct ch_conf_agent {
     const char *prompt, *reminder, *docs, *system_mode;
     const char *const *project_files, *const *rules; /* NULL-terminated */
     int64_t file_bytes, files_bytes, system_share, output_share, tools_share;
-    const char *permission, *selection, *choice, *mode, *reasoning;
+    const char *permission, *selection, *choice, *mode, *reasoning, *apply;
     int64_t parallel, selection_size, max_output_tokens;
     const double *temperature, *top_p;
     int64_t top_k, seed, retries, overload_retries, logprobs;
@@ -263,7 +263,7 @@ struct ch_conf {
     struct ch_conf_list policies;  /* struct ch_conf_policy */
     struct ch_conf_list schedules; /* struct ch_conf_schedule */
     struct ch_conf_list budgets;   /* struct ch_conf_budget */
-    const char *store, *durability, *language;
+    const char *store, *durability, *language, *apply;
     struct ch_conf_outside outside;
     struct ch_conf_sandbox sandbox;
     struct ch_conf_gateway gateway;

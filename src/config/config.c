@@ -486,6 +486,8 @@ static void config_fill(const chela_config *cfg, const struct ch_conf_agent *a,
     FILL(prompt.tools_share, (unsigned)EITHER(a, d, tools_share));
     o->deny = join_deny(cfg, o->deny, EITHER(a, d, deny));
     FILL(permission, CHOICE(PERMISSION, EITHER(a, d, permission)));
+    const char *apply = EITHER(a, d, apply);
+    FILL(apply, CHOICE(APPLY, apply ? apply : cfg->conf.apply));
     FILL(approvals.tools, cfg->conf.approvals.levels);
     FILL(approvals.calls, cfg->conf.approvals.rules);
     FILL(approvals.policies, policies_of(cfg));

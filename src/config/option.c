@@ -201,6 +201,10 @@ const struct ch_option ch_options[] = {
      .words = "full|turn", .otherwise = "full",
      .help = "what a power failure can lose: `full`: no accepted message and no started tool "
              "call; `turn`: the run in progress"},
+    {CH_SCOPE_FILE, "apply", CH_CFG_CHOICE, 0, offsetof(struct ch_conf, apply),
+     .words = "each|review|never", .otherwise = "each",
+     .help = "when the changes of a run become real: at once, when a person accepts them, or "
+             "never: the result is a patch; see review.md"},
     {CH_SCOPE_FILE, "language", CH_CFG_CHOICE, 0, offsetof(struct ch_conf, language),
      .words = "auto|en|zh", .otherwise = "auto",
      .help = "language in which people are told how their runs ended: English, Chinese, or, with "
@@ -305,6 +309,8 @@ const struct ch_option ch_options[] = {
      .help = "tools to offer, by name, glob or group; an empty list offers none"},
     {CH_SCOPE_AGENT, "tools.deny", CH_CFG_NAMES, 0, AGENT(deny), .otherwise = "[]",
      .help = "tools to leave out; wins over `tools.allow`"},
+    {CH_SCOPE_AGENT, "apply", CH_CFG_CHOICE, 0, AGENT(apply), .words = "each|review|never",
+     .help = "as `apply` of the file, for this agent"},
     {CH_SCOPE_AGENT, "tools.permission", CH_CFG_CHOICE, 0, AGENT(permission),
      .words = "read|write|admin", .otherwise = "admin",
      .help = "highest permission of the offered tools"},

@@ -57,6 +57,9 @@ struct ch_box {
     bool probe;                         /* no command: probe the available layers */
     bool trial;                         /* part of the probe: every step except exec */
     pid_t parent;                       /* required parent, die otherwise; 0: not checked */
+    bool hold;                          /* no command: hold the layer mounted (overlay.h) */
+    pid_t layer;                        /* the process that holds it; 0: there is no layer */
+    const char *upper, *work;           /* directories of the layer, with `hold` */
     const char *workspace, *cwd;        /* absolute; workspace may be NULL */
     struct ch_paths writable, readable; /* absolute */
     struct ch_paths protect;            /* absolute or below the workspace; "name?": only if

@@ -2,6 +2,7 @@
  *
  *     chela-sandbox OPTION... -- PROGRAM ARGUMENT...
  *     chela-sandbox --probe [--bwrap=PATH]
+ *     chela-sandbox --hold --workspace=DIR --upper=DIR --work=DIR
  *
  * libchela starts this program for every external command; it is not meant for
  * people. options.c has the options, box.h the processes and their order. */
@@ -14,6 +15,7 @@
 #include "sandbox/init.h"
 #include "sandbox/leader.h"
 #include "sandbox/options.h"
+#include "sandbox/overlay.h"
 #include "sandbox/probe.h"
 #include "sandbox/report.h"
 
@@ -45,6 +47,8 @@ int main(int argc, char **argv) {
     ch_box_parse(&box, argc, argv);
     if (box.inside)
         ch_init(&box);
+    if (box.hold) /* its thread of the runtime may end before the runtime */
+        ch_overlay_hold(&box);
     tie_to_parent(&box);
     if (box.probe) {
         ch_probe(&box);

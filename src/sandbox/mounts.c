@@ -80,8 +80,20 @@ static void map_user(uid_t uid, gid_t gid) {
     mounts_write_file("/proc/self/gid_map", ch_text("%u %u 1", (unsigned)gid, (unsigned)gid));
 }
 
-pid_t ch_namespaces_fork(const struct ch_box *box) {
+void ch_namespaces_enter(void) {
     bool user = !ch_is_privileged();
+    uid_t uid = geteuid();
+    gid_t gid = getegid();
+
+    if (unshare(CLONE_NEWNS | (user ? CLONE_NEWUSER : 0)) < 0)
+        ch_die("unavailable", "a mount namespace cannot be made: %s", strerror(errno));
+    if (user)
+        map_user(uid, gid);
+}
+
+pid_t ch_namespaces_fork(const struct ch_box *box) {
+    /* in a layer, the rights are those of its namespace */
+    bool user = box->layer ? geteuid() != 0 : !ch_is_privileged();
     uid_t uid = geteuid();
     gid_t gid = getegid();
     struct clone_args_v0 args = {

@@ -7,6 +7,9 @@
  * child, a pid in the caller, or -errno. */
 pid_t ch_namespaces_fork(const struct ch_box *box);
 
+/* Move this process to a mount namespace of its own, in which it may mount. */
+void ch_namespaces_enter(void);
+
 /* In that child: create the new root from the view, and an empty network. */
 void ch_mounts_make(const struct ch_box *box, const struct ch_box_view *view);
 

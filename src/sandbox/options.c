@@ -32,6 +32,10 @@ static const struct option {
     {"probe", FLAG, AT(probe)},
     {"trial", FLAG, AT(trial)},
     {"parent", PID, AT(parent)},
+    {"hold", FLAG, AT(hold)},
+    {"layer", PID, AT(layer)},
+    {"upper", TEXT, AT(upper)},
+    {"work", TEXT, AT(work)},
     {"workspace", TEXT, AT(workspace)},
     {"cwd", TEXT, AT(cwd)},
     {"tmp", TEXT, AT(tmp)},
@@ -130,7 +134,7 @@ void ch_box_parse(struct ch_box *box, int argc, char **argv) {
     if (i < argc && strcmp(argv[i], "--") == 0)
         i++;
     box->argv = argv + i;
-    if (!box->probe && !box->trial && i >= argc)
+    if (!box->probe && !box->trial && !box->hold && i >= argc)
         ch_die("internal", "chela-sandbox: the command is missing");
 }
 

@@ -25,6 +25,7 @@
 #include "sandbox/init.h"
 #include "sandbox/memory.h"
 #include "sandbox/options.h"
+#include "sandbox/overlay.h"
 #include "sandbox/protect.h"
 #include "sandbox/report.h"
 #include "sandbox/scratch.h"
@@ -296,13 +297,15 @@ void ch_keeper(struct ch_box *box, pid_t leader) {
     struct keeper k = {.box = box, .ready = -1, .group.procs = {-1, -1}};
 
     become_keeper(leader);
+    if (box->layer)
+        ch_overlay_join(box->layer);
     clock_gettime(CLOCK_REALTIME_COARSE, &k.since);
     supervisor_prepare(&k);
     supervisor_start(&k);
     supervisor_watch(&k);
     wait_until_empty(&k);
     clean_up(&k);
-    if (is_forsaken(&k))
+    if (!box->layer && is_forsaken(&k)) /* a layer is judged before it becomes real */
         search_after(&k);
     _exit(0);
 }

@@ -411,6 +411,13 @@ static int telemetry_past(struct world *w, size_t size, struct chela_error *err)
     return rc == CHELA_ENOENT ? 0 : rc;
 }
 
+CASE(chela_review_opts) {
+    struct chela_review_opts o = {.size = size};
+    char *json;
+    (void)w;
+    return chela_review(&o, &json, err);
+}
+
 CASE(chela_why_opts) {
     struct chela_why_opts o = {.size = size};
     chela_store *s = NULL;
@@ -665,6 +672,7 @@ static const struct {
     OWN(chela_prompt_test_opts),
     OWN(chela_telemetry_opts), ALSO(chela_telemetry_opts, config_telemetry),
     ALSO(chela_telemetry_opts, telemetry_past),
+    OWN(chela_review_opts),
     OWN(chela_why_opts),
     OWN(chela_eval_opts),
     OWN(chela_provider_opts),

@@ -111,6 +111,9 @@ static void use_values(void) {
     EXPECT(strstr(chela_wire_apis(), "anthropic") != NULL);
     drop(chela_wire_encode("openai", "m", "{\"messages\":[]}", 15, NULL));
     EXPECT(!chela_wire_decode("openai", 200, NULL, "x", 1, NULL));
+    struct chela_review_opts review = CHELA_REVIEW_OPTS(.session = "no such session");
+    char *changes;
+    EXPECT(chela_review(&review, &changes, NULL) < 0);
     EXPECT(chela_session_root("room") == 4);
     EXPECT(chela_store_record_name(1) != NULL);
 }

@@ -1070,6 +1070,16 @@ static void do_wire_apis(struct sweep *cx) {
     SWEEP_EXPECT(chela_wire_apis() != NULL);
 }
 
+static void do_review(struct sweep *cx) {
+    struct chela_review_opts o = CHELA_REVIEW_OPTS(.session = "no such session");
+    struct chela_error err = {0};
+    char *json;
+
+    (void)cx;
+    SWEEP_EXPECT(chela_review(&o, &json, &err) < 0);
+    chela_free(json);
+}
+
 static void do_version(struct sweep *cx) {
     (void)cx;
     SWEEP_EXPECT(chela_version() != NULL);
@@ -1316,6 +1326,7 @@ static const struct sweep_row rows[] = {
     {"chela_wire_decode", do_wire_decode, PURE, NULL},
     {"chela_wire_encode", do_wire_encode, PURE, NULL},
     {"chela_wire_apis", do_wire_apis, PURE, NULL},
+    {"chela_review", do_review, PURE, NULL},
     {"chela_version", do_version, PURE, NULL},
     {"chela_version_number", do_version_number, PURE, NULL},
     {"chela_choice_name", do_choice_name, PURE, NULL},

@@ -33,6 +33,7 @@
 #include "prompt/skill_tools.h"
 #include "tool/builtin/builtin.h"
 #include "tool/builtin/chat/message.h"
+#include "tool/process/layer_mount.h"
 #include "tool/process/program.h"
 #include "tool/process/sandbox_options.h"
 #include "tool/process/sandbox_policy.h"
@@ -223,6 +224,22 @@ static int set_approvals(chela_agent *a, const struct ch_agent_opts *o,
     return rc;
 }
 
+/* A machine that cannot keep changes for review is told now, not by the first run. */
+static int set_apply(chela_agent *a, const struct ch_agent_opts *o, struct chela_error *err) {
+    struct chela_error why = {0};
+    const char *home = ch_layer_home(&a->arena);
+
+    a->apply = o->apply;
+    if (home) /* no tool decides what becomes real */
+        ch_sandbox_add_hide(&a->arena, a->sandbox, home);
+    int rc = ch_choice_check(CHELA_CHOICE_APPLY, o->apply, err);
+    if (rc < 0 || o->apply == CHELA_APPLY_EACH ||
+        ch_layer_mount_trial(a->workspace, a->sandbox, &why) == 0)
+        return rc;
+    return ch_fail(err, CHELA_ECONFIG, "apply %s: %.400s",
+                   chela_choice_name(CHELA_CHOICE_APPLY, o->apply), why.message);
+}
+
 static void set_sampling(chela_agent *a, const struct ch_agent_opts *o) {
     a->has_temperature = o->temperature != NULL;
     a->temperature = o->temperature ? *o->temperature : 0;
@@ -403,6 +420,8 @@ static int agent_configure(chela_agent *a, const struct ch_agent_opts *o, struct
         rc = agent_add_features(a, o, mode, err);
     if (rc == 0)
         rc = set_permissions(a, o, err);
+    if (rc == 0)
+        rc = set_apply(a, o, err);
     if (rc == 0)
         rc = ch_server_tools_read(&a->arena, o->request.server_tools, &a->server_tools, err);
     if (rc == 0)

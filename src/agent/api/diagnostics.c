@@ -10,6 +10,7 @@
 #include "io/module.h"
 #include "model/catalog/provider.h"
 #include "model/provider/facts_book.h"
+#include "tool/process/layer_mount.h"
 #include "tool/process/sandbox_options.h"
 #include "tool/process/sandbox_policy.h"
 #include "tool/process/sandbox_probe.h"
@@ -116,6 +117,17 @@ static const char *mend_of(const char *layer) {
     return NULL;
 }
 
+/* Reports whether changes can wait for review, by mounting a layer. */
+static void look_at_review(const struct ch_sandbox_policy *policy, struct ch_jw *w) {
+    struct chela_error why = {0};
+    bool ok = ch_layer_mount_trial(NULL, policy, &why) == 0;
+
+    row(w, "review", "layer", ok ? OK : WARN,
+        ok ? "a run can work on a layer (overlayfs): --apply review" : why.message,
+        "run chela where user namespaces may mount overlayfs; until then changes become real at "
+        "once: apply: each");
+}
+
 /* Reports whether commands can run unasked: --approve sandbox. */
 static void look_at_profile(const struct ch_sandbox_policy *policy, struct ch_jw *w) {
     CH_ARENA_AUTO arena = {0};
@@ -149,6 +161,7 @@ static void look_at_sandbox(const struct ch_sandbox_policy *policy, struct ch_jw
                                : WARN,
             layers[i].why[0] ? layers[i].why : "it holds", mend_of(layers[i].name));
     look_at_profile(policy, w);
+    look_at_review(policy, w);
 }
 
 /* --- models */

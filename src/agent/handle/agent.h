@@ -72,6 +72,7 @@ struct chela_agent {
     struct ch_policies *policies; /* owned: policies per channel and sender; NULL: none */
     struct ch_approvals *approvals;
     enum ch_consent ask_means;
+    enum chela_apply apply;
     struct ch_sandbox_policy *sandbox; /* in `arena` */
     struct ch_buffers *buffers; /* a counted reference: files of an editor; NULL: none */
     struct ch_arena arena;

@@ -29,6 +29,7 @@
     X(temperature)                                                                                 \
     X(output_schema)                                                                               \
     X(sandbox)                                                                                     \
+    X(apply)                                                                                       \
     X(heartbeat)
 
 /* X(member, struct): members that the public struct has as pointers. */

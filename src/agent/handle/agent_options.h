@@ -17,6 +17,7 @@ struct ch_agent_opts {
     enum chela_mode mode;
     enum chela_approve approve;
     enum chela_permission permission;
+    enum chela_apply apply;
     enum chela_reasoning reasoning;
     int64_t max_output_tokens;
     const double *temperature;

@@ -132,6 +132,8 @@ struct chela_session {
     struct ch_memory memory;    /* remembered approvals */
     struct ch_approvals *granted; /* borrowed from `state`: grants of a feature; NULL: none */
     struct ch_jobs *jobs;       /* background programs */
+    enum chela_apply apply;     /* when changes of its runs become real */
+    struct ch_session_layer *layers; /* owned (run_layer.h); NULL: none */
     struct ch_queue events;     /* system events that wait for the next model call */
     /* Called when the journal was lost, after the run in progress has failed; may be NULL. */
     void (*on_lost)(chela_session *s, const struct chela_error *err, void *user);

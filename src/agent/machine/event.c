@@ -217,6 +217,8 @@ static void event_write_end(struct ch_jw *w, const struct chela_event *ev) {
     if (ev->end.delivered)
         ch_jw_kbool(w, "delivered", true);
     event_write_directives(w, ev);
+    if (ev->end.review)
+        ch_jw_kbool(w, "review", true);
     event_write_citations(w, ev->end.citations);
     event_write_usage(w, &ev->end.usage);
 }

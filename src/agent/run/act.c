@@ -24,6 +24,7 @@
 #include "agent/run/driver.h"
 #include "agent/run/feature.h"
 #include "agent/run/parent.h"
+#include "agent/run/run_layer.h"
 #include "agent/run/said.h"
 #include "agent/run/takeover.h"
 #include "agent/run/think.h"
@@ -480,7 +481,8 @@ static struct ch_batch_opts act_batch_opts(chela_run *run) {
     return (struct ch_batch_opts){.loop = run->loop,
                                   .workers = a->rt->workers,
                                   .registry = &a->registry,
-                                  .workspace = a->workspace,
+                                  .workspace = ch_run_workspace(run),
+                                  .layer = ch_run_layer(run),
                                   .session = s->key,
                                   .run = run->id,
                                   .turn = run->m.turns,
@@ -615,6 +617,7 @@ static enum ch_loop_verdict watch(chela_run *run, const struct ch_msg *results) 
 static void act_done(chela_run *run) {
     struct ch_batch_totals totals = ch_batch_totals(run->batch);
     struct ch_msg *m = ch_batch_message(run->batch, ch_run_now(run));
+    ch_run_layer_note(run);
     struct ch_input in = {.kind = what_ended_it(run, &totals),
                           .calls = (unsigned)(totals.calls - totals.refused - totals.surplus),
                           .any_ok = totals.ok > 0,

@@ -41,6 +41,7 @@
 #include "agent/handle/lookup.h"
 #include "agent/journal/emit.h"
 #include "agent/run/parent.h"
+#include "agent/run/run_layer.h"
 #include "base/choice.h"
 #include "base/random_id.h"
 #include "base/limits.h"
@@ -207,8 +208,7 @@ static const char *ending_of(const chela_run *run) {
                          channel->name ? CH_ENDING_CHAT : CH_ENDING_ANYWHERE, language);
 }
 
-/* from: index of the first message whose files the event names; SIZE_MAX: the files of the
- * run. */
+/* from: the first message whose files the event names; SIZE_MAX: the files of the run. */
 static struct chela_event end_event(chela_run *run, size_t from) {
     struct chela_event ev = {.type = CHELA_EV_RUN_END,
                              .end = {
@@ -228,12 +228,12 @@ static struct chela_event end_event(chela_run *run, size_t from) {
     return ev;
 }
 
-/* A hook may resume a paused run for another listener. The listener of the run that
- * paused still gets the end. */
+/* A hook may resume a paused run for another listener; the first one still gets the end. */
 static void emit_end(chela_run *run) {
     chela_event_fn *fn = run->on_event;
     void *user = run->user;
     struct chela_event ev = end_event(run, first_message(run));
+    ev.end.review = ch_run_layer_down(run);
     ev.end.silent |= run->control->silent && run->m.reason == CH_REASON_COMPLETED;
     ch_hook_run_end(run, &ev);
     ch_emit_to(run, &ev, fn, user);
@@ -302,8 +302,7 @@ static void come_to_rest(chela_run *run) {
 /* Stores the end or the pause first. RUN_END follows when the record is committed. */
 static void store_end(chela_run *run, enum ch_replay_status status) {
     run->m.seq++; /* the record counts RUN_END itself */
-    /* A run that never began stores nothing, because an earlier run may still be
-     * unfinished. */
+    /* A run that never began stores nothing: an earlier run may be unfinished. */
     bool idle = ch_run_origin_compacts(run) && !ch_run_did(run, CH_RUN_REWROTE);
     bool traceless = ch_run_origin_input(run) || idle;
     run->control->end_seq = traceless ? 0 : ch_run_journal_end(run, status, ending_of(run));
@@ -825,6 +824,7 @@ static void driver_begin(struct ch_task *task) {
     }
     if (!run->control->begun && !emit_start(run))
         return;
+    ch_run_layer_up(run);
     if (ch_driver_stops(run))
         ch_driver_stop(run);
     else if (run->past)

@@ -13,6 +13,7 @@
 #include "agent/machine/principal.h"
 #include "agent/machine/queue.h"
 #include "agent/machine/run.h"
+#include "agent/run/run_layer.h"
 #include "agent/run/driver.h"
 #include "agent/run/parent.h"
 #include "agent/run/recover.h"
@@ -85,6 +86,7 @@ int ch_session_open(chela_agent *agent, const char *key, bool kept, chela_sessio
     chela_session *s = ch_alloc(sizeof(*s) + name.n + 1);
     s->owner = &ch_input_queue_owner;
     s->agent = agent;
+    s->apply = agent->apply;
     s->key = memcpy(s + 1, name.p, name.n);
     s->channel = &no_channel;
     s->jobs = ch_jobs_new(agent->rt->loop, agent->rt->workers, on_job_end, s);
@@ -264,6 +266,7 @@ void ch_session_free(chela_session *s) {
     if (s->beside_ops)
         s->beside_ops->free(s);
     ch_jobs_close(s->jobs);
+    ch_session_layers_free(s);
     ch_queue_release(&s->events);
     ch_transcript_release(&s->transcript);
     ch_encoder_release(&s->encoder);

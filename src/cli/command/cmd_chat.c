@@ -47,6 +47,7 @@ static const struct ch_opt opts[] = {
     CH_RUN_OPT_MODE(struct flags),
     CH_RUN_OPT_NO_STREAM(struct flags),
     CH_SETUP_OPTS_TOOLS(struct flags),
+    CH_RUN_OPT_APPLY(struct flags),
     CH_RUN_OPT_APPROVE(struct flags,
                        "calls that need approval: ask (the default on a terminal), run commands "
                        "in the full sandbox without a network and ask about the rest (sandbox), "

@@ -72,6 +72,8 @@ static void run_on_end(struct run *r, const struct chela_event *ev) {
         ch_json_event(&r->console, ev);
     if (!ch_console_failure(&r->console) && !ch_signals_left(r->signals))
         ch_text_outcome(&r->console, ev);
+    if (ev->end.review && !ch_signals_left(r->signals))
+        ch_outcome_review(&r->console, chela_session_key(r->session));
 }
 
 /* Answer a question at once if a person is present, instead of pausing the run. */

@@ -37,6 +37,7 @@ const struct ch_opt ch_run_opts[] = {
     {"tool-choice", 0, CH_OPT_TEXT, AT(tool_choice), "auto|any|none|NAME", 0, 0, "Tools",
      "whether the model may (auto), must (any) or must not (none) call tools, or the tool that it "
      "must call"},
+    CH_RUN_OPT_APPLY(FLAGS),
     CH_RUN_OPT_APPROVE(FLAGS,
                        "calls that need approval: ask (the default on a terminal; elsewhere the "
                        "run pauses), run commands in the full sandbox without a network and ask "
@@ -72,6 +73,7 @@ const struct ch_opt ch_run_opts[] = {
     CH_RUN_OPT_MODE(FLAGS),                                                                        \
     CH_RUN_OPT_NO_STREAM(FLAGS),                                                                   \
     CH_SETUP_OPTS_TOOLS(FLAGS),                                                                    \
+    CH_RUN_OPT_APPLY(FLAGS),                                                                       \
     CH_RUN_OPT_APPROVE(FLAGS,                                                                      \
      "calls that need approval from now on: ask, run commands in the full sandbox and ask about "  \
      "the rest (sandbox), run them (auto), or refuse them (deny)"),                                \

@@ -5,6 +5,8 @@ const struct ch_cmd *const ch_command_table[] = {
     &ch_cmd_run,
     &ch_cmd_chat,
     &ch_cmd_attach,
+    &ch_cmd_diff,
+    &ch_cmd_apply,
     &ch_cmd_init,
     &ch_cmd_trust,
     &ch_cmd_serve,

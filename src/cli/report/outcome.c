@@ -135,3 +135,13 @@ void ch_outcome_waits(struct ch_console *c, enum chela_reason reason, const char
                               "--session keeps it for 'chela sessions resume')",
                          session, what);
 }
+
+void ch_outcome_review(struct ch_console *c, const char *session) {
+    bool zh = c->language == CHELA_LANGUAGE_ZH;
+
+    ch_console_note(c,
+                    zh ? "改动尚未生效，等待审阅：chela diff %s 查看，chela apply %s 采纳"
+                       : "the changes are not real yet: 'chela diff %s' shows them, 'chela apply "
+                         "%s' makes them real",
+                    session, session);
+}

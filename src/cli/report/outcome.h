@@ -12,6 +12,8 @@ void ch_outcome_stopped(struct ch_console *c, const struct chela_event *end);
  * store. */
 void ch_outcome_waits(struct ch_console *c, enum chela_reason reason, const char *session,
                       const char *flags);
+/* Changes wait for a person. */
+void ch_outcome_review(struct ch_console *c, const char *session);
 /* A pause, or an end without a sentence. */
 void ch_outcome_other(struct ch_console *c, const struct chela_event *end);
 

@@ -49,6 +49,10 @@
 #define CH_RUN_OPT_APPROVE(type, help)                                                             \
     {"approve", 0, CH_OPT_CHOICE, offsetof(type, approve), "ask|sandbox|auto|deny", 0, 0, "Tools", \
      help}
+#define CH_RUN_OPT_APPLY(type)                                                                     \
+    {"apply", 0, CH_OPT_CHOICE, offsetof(type, setup.apply), "each|review|never", 0, 0, "Tools",   \
+     "when the changes of the run become real: at once (each, the default), when a person "        \
+     "accepts them with 'chela apply' (review), or never: 'chela diff' prints a patch"}
 /* Limits: 0 means none. */
 #define CH_RUN_OPT_LIMIT(type, name, field, help)                                                  \
     {name, 0, CH_OPT_LIMIT, offsetof(type, field), "N", 0, CH_MANY, "Limits", help}

@@ -564,7 +564,11 @@ const char *ch_setup_model_place(const struct ch_setup *s, const struct chela_ag
 
 static int setup_new_agent(struct ch_setup *s, const struct chela_agent_opts *opts,
                            chela_agent **out, struct chela_error *err) {
-    int rc = chela_agent_new(s->rt, opts, out, err);
+    struct chela_agent_opts own = *opts;
+
+    if (s->flags->apply)
+        own.apply = (enum chela_apply)ch_args_choice(CHELA_CHOICE_APPLY, s->flags->apply);
+    int rc = chela_agent_new(s->rt, &own, out, err);
     return rc < 0 ? ch_problem_in(err, ch_setup_model_place(s, opts, err)) : rc;
 }
 

@@ -17,6 +17,7 @@ struct ch_signals;
 struct ch_setup_flags {
     const char *store;
     const char *config, *agent, *workspace, *tools, *deny, *sandbox;
+    const char *apply; /* NULL: the configuration decides */
     bool quiet, verbose, no_color;
 };
 

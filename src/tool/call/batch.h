@@ -17,6 +17,7 @@ struct ch_early_reads;
 struct ch_egress;
 struct ch_jobs;
 struct ch_jw;
+struct ch_layer_mount;
 struct ch_sandbox_policy;
 struct ch_session_state;
 
@@ -113,6 +114,7 @@ struct ch_batch_opts {
     struct ch_loop *loop;
     struct ch_workers *workers;
     const struct ch_registry *registry;
+    const struct ch_layer_mount *layer; /* mounted at the workspace; NULL: none */
     const char *workspace; /* absolute; borrowed, as are the next two */
     const char *session;   /* part of idempotency keys */
     const char *run;

@@ -51,6 +51,7 @@ struct ch_call_env ch_call_env_of(const struct ch_batch_opts *opts) {
         .workers = opts->workers,
         .registry = opts->registry,
         .workspace = opts->workspace ? opts->workspace : "/",
+        .layer = opts->layer,
         .session = opts->session ? opts->session : "",
         .run = opts->run ? opts->run : "",
         .turn = opts->turn,

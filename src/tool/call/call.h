@@ -28,6 +28,7 @@ struct ch_call_listener;
 struct ch_buffers;
 struct ch_egress;
 struct ch_jobs;
+struct ch_layer_mount;
 struct ch_program;
 struct ch_question;
 struct ch_sandbox_policy;
@@ -40,6 +41,7 @@ struct ch_call_env {
     struct ch_workers *workers;
     const struct ch_registry *registry;
     const char *workspace; /* absolute */
+    const struct ch_layer_mount *layer; /* as in struct ch_batch_opts */
     const char *session, *run;
     unsigned turn;
     struct ch_shape shape;          /* how results are shaped; without tool and workspace */

@@ -203,6 +203,7 @@ static void run_program(chela_call *call, const char *const *argv, const struct 
         .argv = argv,
         .env = env,
         .workspace = call->workspace,
+        .layer = call->env->layer,
         .cwd = c->cwd,
         .any_cwd = c->cwd != NULL,
         .trusted_argv = true,

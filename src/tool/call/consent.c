@@ -14,6 +14,8 @@
 #include "tool/process/sandbox_policy.h"
 #include "tool/registry/argument_validation.h"
 
+#define MESSAGING "message,send_email,send_message,chat_react,chat_recall,chat_mute,chat_remove"
+
 static void deny(chela_call *call, const char *why) {
     struct ch_outcome o = {0};
 
@@ -96,6 +98,20 @@ static bool runs_in_full_box(chela_call *call, enum ch_consent level) {
     return call->full_box;
 }
 
+/* True for a call whose effect a layer does not hold back: a message, a function of the host or of
+ * an MCP server. Commands run in the layer. */
+static bool reaches_out(const chela_call *call) {
+    const struct ch_tool *t = call->tool;
+
+    if (!call->env->layer)
+        return false;
+    if (ch_tool_matches(CH_SV(MESSAGING), ch_sv_str(call->name)))
+        return true;
+    return t->ops && strcmp(t->ops->name, "function") == 0 &&
+           !(t->flags & CH_TOOL_CONSTANT) && t->effect == CHELA_EFFECT_ONCE &&
+           t->permission != CHELA_PERM_READ;
+}
+
 bool ch_consent_given(chela_call *call) {
     const struct ch_call_env *env = call->env;
     enum ch_consent level = ch_approvals_level(env->approvals, call->tool);
@@ -117,7 +133,7 @@ bool ch_consent_given(chela_call *call) {
     call->by_rule = call->full_box = false;
     call->lacks = NULL;
     bool plain = kind == CH_KIND_PLAIN && to.verdict == CH_OUTGOING_FREE &&
-                 !(call->tool->flags & CH_TOOL_DOUBTED);
+                 !(call->tool->flags & CH_TOOL_DOUBTED) && !reaches_out(call);
     if (plain && (runs_in_full_box(call, level) || level == CH_CONSENT_AUTO ||
                   env->ask_means == CH_CONSENT_AUTO))
         return true;

@@ -26,6 +26,7 @@
 #include "tool/process/git_identity.h"
 #include "tool/process/git_outside.h"
 #include "tool/process/held_text.h"
+#include "tool/process/layer_mount.h"
 #include "tool/process/path.h"
 #include "tool/process/unsearched.h"
 
@@ -201,6 +202,12 @@ static bool search_what_was_left(struct ch_program *p) {
     return false;
 }
 
+static void find_in_workspace(struct ch_program *p) {
+    const char *tops[] = {ch_layer_mount_workspace(p->opts.layer), NULL};
+
+    ch_repositories_find(&p->arena, tops, p->least, &p->before);
+}
+
 /* The directories that the program can write, and the repositories in them. */
 static void find_repositories(struct ch_program *p) {
     const struct ch_sandbox_policy *policy = p->opts.policy;
@@ -208,6 +215,10 @@ static void find_repositories(struct ch_program *p) {
 
     if (policy->mode == CH_SANDBOX_OFF)
         return;
+    if (p->opts.layer) { /* judged before it becomes real; only what exists is protected */
+        find_in_workspace(p);
+        return;
+    }
     while (policy->writable && policy->writable[n])
         n++;
     p->tops = ch_arena_zalloc(&p->arena, (n + 2) * sizeof(*p->tops));
@@ -251,6 +262,7 @@ static void program_prepare(struct ch_work *w) {
         .argv = p->opts.argv,
         .cwd = p->cwd,
         .workspace = p->opts.workspace,
+        .layer = ch_layer_mount_holder(p->opts.layer),
         .readable = files_of(p),
         .repositories = p->before.paths,
         .protect = p->before.fixed,

@@ -11,6 +11,7 @@
 #include "tool/process/pinned.h"
 #include "tool/process/sandbox_policy.h"
 
+struct ch_layer_mount;
 struct ch_program;
 
 /* Texts and the policy are copied. */
@@ -18,6 +19,7 @@ struct ch_program_opts {
     const struct ch_sandbox_policy *policy; /* NULL: the default policy */
     const char *const *argv, *const *env;   /* NULL-terminated */
     const char *workspace;                  /* absolute */
+    const struct ch_layer_mount *layer; /* mounted at the workspace; stays mounted; NULL: none */
     /* Working directory: a model's path, which must lead to a directory of the workspace
      * (path.h), or any path if the operator chose it. NULL: the workspace. */
     const char *cwd;

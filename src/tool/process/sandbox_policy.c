@@ -268,7 +268,9 @@ static int make_argv(struct words *w, const struct ch_sandbox_facts *f,
     if (rc < 0)
         return rc;
     add_option(w, "cwd", cmd->cwd);
-    add_absolute(w, "writable", policy->writable);
+    if (cmd->layer)
+        sandbox_policy_add(w, ch_arena_printf(w->arena, "--layer=%d", (int)cmd->layer));
+    add_absolute(w, cmd->layer ? "readable" : "writable", policy->writable);
     add_absolute(w, "readable", policy->readable);
     add_absolute(w, "readable", policy->shared);
     add_absolute(w, "readable", cmd->readable);

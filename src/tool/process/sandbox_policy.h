@@ -11,6 +11,7 @@
 #define CH_TOOL_SANDBOX_POLICY_H
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -102,6 +103,7 @@ struct ch_sandbox_command {
     const char *const *argv;
     const char *cwd;             /* absolute path inside the sandbox */
     const char *workspace;       /* absolute; "/": no workspace is writable */
+    pid_t layer; /* holds the layer over the workspace: nothing else is writable; 0: none */
     const char *const *readable; /* additional paths for this command; may be NULL */
     const char *const *repositories; /* as in repositories.h; may be NULL */
     const char *const *protect;      /* absolute: read-only for this command; may be NULL */

@@ -180,6 +180,7 @@ int ch_background_start(chela_run *above, chela_agent *to, const char *key, stru
     int rc = ch_session_open(to, key, s->journal != NULL, &own, err);
     if (rc < 0)
         return rc;
+    own->apply = CH_MAX(own->apply, s->apply);
     struct ch_background *b = background_add(s, key, ch_sv_str(to->id), task);
     struct chela_run_opts o = background_opts(b, opts);
     background_own(b, own);

@@ -292,6 +292,7 @@ static struct ch_program_opts program_opts(struct exec *x) {
         .argv = x->request.argv,
         .env = exec_make_env(x, x->call->tool->impl),
         .workspace = x->call->workspace,
+        .layer = x->call->env->layer,
         .full_box = x->call->full_box,
         .free_instructions = x->call->env->ask_means == CH_CONSENT_AUTO,
         .cwd = x->request.cwd,

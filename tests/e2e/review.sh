@@ -1,0 +1,173 @@
+#!/usr/bin/env bash
+# Changes that wait for review: a run works on a layer, `chela diff` shows what it changed, and
+# `chela apply` makes it real.
+cd "$(dirname "$0")/../.." || exit 2
+. tests/support/tap.sh
+. tests/support/e2e.sh
+
+# The model makes these calls, one after the other, and ends.
+run_calls() { # SESSION CALLS [FLAG...]   CALLS: JSON array of {tool, args}
+    local session=$1 calls=$2
+    shift 2
+    jq -nc --argjson c "$calls" '{rules: ([$c | to_entries[] | {when: {turn: (.key + 1)}, call: .value}] + [{say: "done"}])}' >"$tmp/rules.yaml"
+    chela run --model "scripted/$tmp/rules.yaml" --apply review --approve auto --session "$session" --output jsonl "$@" go
+}
+execute() { # SESSION COMMAND [FLAG...]
+    local session=$1 command=$2
+    shift 2
+    run_calls "$session" "$(jq -nc --arg c "$command" '[{tool: "exec", args: {command: $c}}]')" "$@"
+}
+layers() { # number of layers that wait
+    find "$tmp/.local/state/chela/layers" -mindepth 1 -maxdepth 1 2>/dev/null | wc -l
+}
+# --- one run, one patch
+printf 'one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\n8a\n8b\nnine\nten\n' >"$space/a.txt"
+printf 'old\n' >"$space/gone.txt"
+ln -s a.txt "$space/link"
+run_calls s1 '[
+    {"tool": "edit", "args": {"file_path": "a.txt", "edits": [{"old_text": "two", "new_text": "TWO"}]}},
+    {"tool": "exec", "args": {"command": "sed -i s/nine/NINE/ a.txt; rm gone.txt; mkdir -p new/deep; printf x >new/deep/f; printf \"a\\0b\" >bin; cat a.txt | head -2"}},
+    {"tool": "read", "args": {"file_path": "new/deep/f"}},
+    {"tool": "write", "args": {"file_path": "with space", "content": "hello\n"}}]'
+exits "a run under review ends as done" 0
+holds "run_end says that changes wait" '[.[] | select(.type == "run_end")][0].review == true'
+grep -q "chela diff s1" "$err" && ok "a line names the session" || not_ok "a line names the session" "$(cat "$err")"
+holds "a command sees the edits of the file tools" '[.[] | select(.type == "tool_result" and .name == "exec")][0].content | test("TWO")'
+holds "a file tool sees what a command made" '[.[] | select(.type == "tool_result" and .name == "read")][0] | (.is_error | not) and (.content | test("x"))'
+same "the workspace is as before" "a.txt gone.txt link" "$(cd "$space" && echo *)"
+same "a file of the workspace is as before" two "$(sed -n 2p "$space/a.txt")"
+
+chela diff s1
+exits "diff of a session with changes" 0
+cp "$out" "$tmp/patch"
+cp -a "$space" "$tmp/copy"
+check "git apply takes the patch" git -C "$tmp/copy" apply "$tmp/patch"
+same "the patch edits a text" "TWO NINE" "$(sed -n '2p;11p' "$tmp/copy/a.txt" | paste -sd' ')"
+same "the patch holds binary files" "610062" "$(od -An -tx1 "$tmp/copy/bin" | tr -d ' \n')"
+check "the patch deletes files" test ! -e "$tmp/copy/gone.txt"
+check "the patch makes files in new directories" test -e "$tmp/copy/new/deep/f"
+chela diff s1 --json
+holds "hunks are numbered from 1 in each file" '.[0].files[] | select(.path == "a.txt") | [.hunks[].n] == [1, 2]'
+
+# --- a hunk, a file, the rest
+chela apply s1 --file a.txt --hunk 2
+exits "apply of a hunk" 0
+same "only the hunk is real" "two NINE" "$(sed -n '2p;11p' "$space/a.txt" | paste -sd' ')"
+check "no other file is real" test -e "$space/gone.txt"
+chela diff s1 --json
+holds "the rest of the file still waits" '.[0].files[] | select(.path == "a.txt") | (.hunks | length) == 1 and .added == 1'
+chela apply s1 --file new
+exits "apply of a directory" 0
+same "the directory is real" x "$(cat "$space/new/deep/f")"
+chela apply s1 --file nothing.txt
+exits "apply of a file without changes is refused" 2
+chela apply s1 --file a.txt --hunk 7
+exits "apply of a hunk that does not exist is refused" 2
+execute s1 "echo more >>a.txt; cat new/deep/f"
+exits "the session goes on with its changes" 0
+chela apply s1
+exits "apply of the rest" 0
+same "all is real" "TWO NINE more" "$(sed -n '2p;11p;13p' "$space/a.txt" | paste -sd' ')"
+check "the deleted file is gone" test ! -e "$space/gone.txt"
+same "nothing waits any more" 0 "$(layers)"
+chela diff s1
+exits "diff of a session without changes says so" 2
+
+# --- discard
+execute s2 "echo bad >a.txt; echo bad >bad.txt"
+chela apply s2 --discard
+exits "discard" 0
+check "nothing of a discarded run is real" sh -c "! grep -q bad '$space'/*.txt"
+same "nothing waits after a discard" 0 "$(layers)"
+
+# --- a file that changed underneath
+printf 'base\n' >"$space/b.txt"
+execute s3 "echo run >>b.txt; echo c >c.txt"
+printf 'person\n' >"$space/b.txt"
+chela apply s3
+exits "a file that changed underneath is refused" 1
+same "the file of the person stays" person "$(cat "$space/b.txt")"
+check "nothing else was applied" test ! -e "$space/c.txt"
+grep -q "b.txt" "$err" && ok "the refusal names the file" || not_ok "the refusal names the file" "$(cat "$err")"
+chela apply s3 --file c.txt
+exits "the other file can be taken" 0
+touch -d '2020-01-01' "$space/a.txt"
+chela apply s3 --discard
+
+# --- what a person must name
+git -C "$space" init -q
+git -C "$space" -c user.name=a -c user.email=a@b commit -q --allow-empty -m first
+execute s4 "echo evil >.envrc; mkdir .vscode; echo evil >.vscode/tasks.json; echo fine >fine.txt; git add fine.txt; git -c user.name=a -c user.email=a@b commit -qm second; ln -s /etc/passwd out; mkdir -p node_modules/x; echo y >node_modules/x/.envrc"
+exits "a run that leaves files that others execute is not stopped" 0
+chela apply s4
+exits "apply leaves them out" 0
+check "an ordinary file is real" test -e "$space/fine.txt"
+check "a package's file is ordinary" test -e "$space/node_modules/x/.envrc"
+same "files that others execute, repositories and links that lead out are not" ".git" "$(cd "$space" && ls -d .envrc .vscode out .git 2>/dev/null)"
+same "the repository is as before" first "$(git -C "$space" log -1 --format=%s)"
+for path in .envrc .vscode out .git; do
+    grep -q -- "--file $path" "$err" && ok "apply names $path" || not_ok "apply names $path" "$(cat "$err")"
+done
+chela diff s4
+grep -q "refs/heads" "$err" && ok "diff names the branches of a repository" || not_ok "diff names the branches of a repository" "$(cat "$err")"
+chela apply s4 --file .git --file .envrc
+exits "apply of named changes" 0
+same "the commit is real" second "$(git -C "$space" log -1 --format=%s)"
+same "the repository is sound" "" "$(git -C "$space" fsck 2>&1 | grep -v '^notice')"
+check "the named file is real" test -e "$space/.envrc"
+chela apply s4 --discard
+
+# --- never
+run_calls s5 '[{"tool": "write", "args": {"file_path": "n.txt", "content": "n\n"}}]' --apply never
+exits "a run under never ends as done" 0
+chela diff s5
+grep -q "^+n" "$out" && ok "never: diff prints the patch" || not_ok "never: diff prints the patch" "$(cat "$out")"
+chela apply s5
+exits "never: apply is refused" 2
+chela apply s5 --discard
+exits "never: discard works" 0
+
+# --- bad input
+chela run --model scripted/demo --apply review --sandbox off hello
+exits "review without a sandbox is refused" 2
+chela diff nosuch
+exits "diff of an unknown session" 2
+chela diff
+exits "diff without a session" 2
+chela apply s1 --hunk x
+exits "a hunk that is no number" 2
+
+# --- a workspace that holds the state directory
+mkdir "$tmp/home"
+run_calls h1 "$(jq -nc --arg d ".local/state/chela/layers" '[
+    {tool: "exec", args: {command: ("echo t >t; ls -A " + $d + " | wc -l; echo x >" + $d + "/x")}},
+    {tool: "write", args: {file_path: ($d + "/journal"), content: "rm - t"}}]')" --workspace "$tmp"
+exits "a workspace that holds the state directory" 0
+holds "commands see no layers" '[.[] | select(.type == "tool_result" and .name == "exec")][0].content | test("^0\n")'
+holds "file tools write no layers" '[.[] | select(.type == "tool_result" and .name == "write")][0].is_error'
+chela apply h1 --discard
+
+# --- a killed process
+jq -nc '{rules: [{when: {turn: 1}, call: {tool: "exec", args: {command: "echo kept >k.txt; sleep 300"}}}, {say: "done"}]}' >"$tmp/rules.yaml"
+(cd "$space" && with_env "$program" run --model "scripted/$tmp/rules.yaml" --apply review --approve auto --session s6 go >/dev/null 2>&1) &
+shell=$!
+for _ in $(seq 200); do
+    find "$tmp/.local/state/chela/layers" -name k.txt 2>/dev/null | grep -q . && break
+    sleep 0.1
+done
+chela diff s6
+exits "diff during the run says that it is busy" 1
+kill -9 "$(pgrep -P "$shell" -f 'chela run' || echo "$shell")"
+wait "$shell" 2>/dev/null
+for _ in $(seq 100); do
+    chela diff s6
+    [ "$status" = 0 ] && grep -q '^+kept' "$out" && break
+    sleep 0.1
+done
+grep -q "^+kept" "$out" && ok "the changes of a killed run wait" || not_ok "the changes of a killed run wait" "$(cat "$out" "$err")"
+chela sessions resume s6 --model "scripted/$tmp/rules.yaml" --output jsonl
+check "a resumed run stays under review" test ! -e "$space/k.txt"
+chela apply s6
+same "and can be applied" kept "$(cat "$space/k.txt")"
+
+tap_done
