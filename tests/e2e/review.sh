@@ -4,6 +4,7 @@
 cd "$(dirname "$0")/../.." || exit 2
 . tests/support/tap.sh
 . tests/support/e2e.sh
+. tests/support/serve.sh
 
 # The model makes these calls, one after the other, and ends.
 run_calls() { # SESSION CALLS [FLAG...]   CALLS: JSON array of {tool, args}
@@ -146,6 +147,31 @@ exits "a workspace that holds the state directory" 0
 holds "commands see no layers" '[.[] | select(.type == "tool_result" and .name == "exec")][0].content | test("^0\n")'
 holds "file tools write no layers" '[.[] | select(.type == "tool_result" and .name == "write")][0].is_error'
 chela apply h1 --discard
+
+# --- over HTTP
+cat >"$space/chela.yaml" <<YAML
+store: sqlite:./serve.db
+apply: review
+agents: { list: [{ id: main, model: scripted/serve.yaml }] }
+YAML
+jq -nc '{rules: [{when: {after: "none"}, call: {tool: "write", args: {file_path: "web.txt", content: "web\n"}}}, {say: "done"}]}' >"$space/serve.yaml"
+serve
+call GET /api/sessions/web/diff
+answers "diff of a session without changes" 404
+post '/api/sessions/web/messages' '{"text":"go"}'
+for _ in {1..200}; do
+    call GET /api/sessions/web/diff
+    [ "$code" = 200 ] && break
+    sleep 0.1
+done
+holds "GET diff lists the files" '.[0].files[0] | .path == "web.txt" and .added == 1'
+post /api/sessions/web/apply '{"files":["no.txt"]}'
+answers "apply of an unknown file" 400
+post /api/sessions/web/apply '{}'
+answers "apply" 200
+same "the file is real" web "$(cat "$space/web.txt")"
+stop_serving
+rm "$space/chela.yaml"
 
 # --- a killed process
 jq -nc '{rules: [{when: {turn: 1}, call: {tool: "exec", args: {command: "echo kept >k.txt; sleep 300"}}}, {say: "done"}]}' >"$tmp/rules.yaml"

@@ -230,6 +230,7 @@ static int set_apply(chela_agent *a, const struct ch_agent_opts *o, struct chela
     const char *home = ch_layer_home(&a->arena);
 
     a->apply = o->apply;
+    ch_layers_recover();
     if (home) /* no tool decides what becomes real */
         ch_sandbox_add_hide(&a->arena, a->sandbox, home);
     int rc = ch_choice_check(CHELA_CHOICE_APPLY, o->apply, err);

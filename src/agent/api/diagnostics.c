@@ -117,6 +117,22 @@ static const char *mend_of(const char *layer) {
     return NULL;
 }
 
+static void count_layer(const char *dir, bool in_use, void *user) {
+    (void)dir, (void)in_use;
+    ++*(size_t *)user;
+}
+
+/* Changes that wait, and the remains of a trial that was interrupted. */
+static void look_at_layers(struct ch_jw *w) {
+    CH_BUF_AUTO detail = {0};
+    size_t n = 0;
+
+    ch_layers_recover();
+    ch_layers_each(count_layer, &n);
+    ch_buf_addf(&detail, "%zu session%s with changes that wait", n, n == 1 ? "" : "s");
+    row(w, "review", "waiting", OK, ch_buf_str(&detail), NULL);
+}
+
 /* Reports whether changes can wait for review, by mounting a layer. */
 static void look_at_review(const struct ch_sandbox_policy *policy, struct ch_jw *w) {
     struct chela_error why = {0};
@@ -162,6 +178,7 @@ static void look_at_sandbox(const struct ch_sandbox_policy *policy, struct ch_jw
             layers[i].why[0] ? layers[i].why : "it holds", mend_of(layers[i].name));
     look_at_profile(policy, w);
     look_at_review(policy, w);
+    look_at_layers(w);
 }
 
 /* --- models */

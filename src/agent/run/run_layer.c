@@ -12,15 +12,22 @@ struct ch_session_layer {
     struct ch_layer_mount *mount; /* owned */
 };
 
+/* The session at the top; a run of a role works for the run that asks. */
+static chela_session *top_of(const chela_run *run) {
+    while (ch_parent_of(run) || run->session->asks_for)
+        run = run->session->asks_for ? run->session->asks_for : ch_parent_of(run);
+    return run->session;
+}
+
 /* The stricter of the session at the top and the run's own. */
 static enum chela_apply applies(const chela_run *run) {
-    enum chela_apply top = ch_parent_root(run)->apply, own = run->session->apply;
+    enum chela_apply top = top_of(run)->apply, own = run->session->apply;
 
     return CH_MAX(top, own);
 }
 
 static struct ch_layer_mount *find_mount(const chela_run *run) {
-    const chela_session *root = ch_parent_root(run);
+    const chela_session *root = top_of(run);
 
     for (struct ch_session_layer *l = root->layers; l; l = l->next)
         if (strcmp(ch_layer_mount_workspace(l->mount), run->session->agent->workspace) == 0)
@@ -29,7 +36,7 @@ static struct ch_layer_mount *find_mount(const chela_run *run) {
 }
 
 static struct ch_layer_mount *add_mount(chela_run *run) {
-    chela_session *root = ch_parent_root(run);
+    chela_session *root = top_of(run);
     struct ch_session_layer *l = ch_alloc(sizeof(*l));
     const chela_agent *a = run->session->agent;
 
@@ -45,7 +52,7 @@ static struct ch_layer_mount *add_mount(chela_run *run) {
 
 /* Changes that wait stay under review, also if the process that continues says nothing. */
 static void recall_layer(chela_run *run) {
-    chela_session *root = ch_parent_root(run);
+    chela_session *root = top_of(run);
     enum ch_layer_apply apply;
 
     if (ch_layer_exists(run->session->agent->workspace, root->key, &apply))

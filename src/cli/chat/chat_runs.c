@@ -292,8 +292,11 @@ static void chat_on_event(const struct chela_event *ev, void *user) {
     ch_chat_event(c, ev);
     if (ev->type == CHELA_EV_TURN_START)
         chat_message_stored(c);
-    if (ev->type == CHELA_EV_RUN_END)
+    if (ev->type == CHELA_EV_RUN_END) {
+        if (ev->end.review)
+            ch_console_note(c->console, "the changes are not real yet: /review shows them");
         chat_ended(c, ev);
+    }
     if (ev->type == CHELA_EV_TEXT_DELTA || ev->type == CHELA_EV_REASONING_DELTA ||
         ev->type == CHELA_EV_TOOL_CALL_DELTA)
         c->stale = true;

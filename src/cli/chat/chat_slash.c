@@ -14,6 +14,7 @@
 #include "cli/chat/chat_show.h"
 #include "cli/chat/chat_source.h"
 #include "cli/chat/chat_pick.h"
+#include "cli/chat/chat_review.h"
 #include "cli/chat/chat_runs.h"
 #include "cli/chat/chat_tasks.h"
 #include "cli/chat/chat_undo.h"
@@ -366,6 +367,8 @@ static const struct command commands[] = {
     {"fork", "[KEY]", "continue in a copy of the session", IDLE, chat_slash_fork_session},
     {"undo", "[both|files|chat]", "undo the last message and its file changes", IDLE,
      ch_chat_undo},
+    {"review", "[accept|refuse] [FILE]", "show the changes that wait; take or drop them", IDLE,
+     ch_chat_review},
     {"rewind", "[WORDS]", "return to the state before a message", IDLE, ch_chat_rewind},
     {"resume", "[WORDS]", "continue an unfinished run, or a session", IDLE, chat_slash_resume},
     {"tree", "", "list the forks of the session; switch", IDLE, chat_slash_tree},

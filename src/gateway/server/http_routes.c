@@ -24,6 +24,7 @@
 #include "gateway/http/session_copies.h"
 #include "gateway/http/session_events.h"
 #include "gateway/http/session_socket.h"
+#include "gateway/http/review_api.h"
 #include "gateway/http/runs_api.h"
 #include "gateway/http/sessions_api.h"
 #include "gateway/http/tools_api.h"
@@ -66,6 +67,8 @@ const struct ch_http_route ch_http_routes[] = {
     {"GET", "/api/sessions/{}/socket", CH_ROUTE_SOCKET, ch_session_socket_open},
     {"POST", "/api/sessions/{}/messages", CH_ROUTE_KEYED, ch_sessions_message},
     {"POST", "/api/sessions/{}/cancel", CH_ROUTE_KEYED, ch_sessions_cancel},
+    {"GET", "/api/sessions/{}/diff", 0, ch_review_api_diff},
+    {"POST", "/api/sessions/{}/apply", CH_ROUTE_KEYED, ch_review_api_apply},
     {"GET", "/api/agents", 0, ch_agents_list},
     {"GET", "/api/skills", 0, ch_agents_skills},
     {"GET", "/api/channels", 0, ch_operate_channels},
