@@ -33,7 +33,7 @@ agents:
   list:
     - { id: coder, model: scripted/rules.yaml, sendTo: [quiet] }
     - { id: hasty, model: scripted/rules.yaml, queue: { mode: interrupt } }
-    - { id: gatherer, model: scripted/rules.yaml, queue: { mode: collect, debounceMs: 300 } }
+    - { id: gatherer, model: scripted/rules.yaml, queue: { mode: collect, debounceMs: 4000 } }
     - { id: patient, model: scripted/rules.yaml, queue: { mode: follow_up } }
     - { id: quiet, model: scripted/quiet.yaml }
 approvals: { sessions_send: auto }
@@ -225,12 +225,14 @@ for path in chat/completions responses messages chat; do
     case $path in chat) address=$gateway/api/chat ;; *) address=$gateway/v1/$path ;; esac
     n=0
     pids=()
+    rm -f "$tmp"/trace-*
     for words in first where; do
         # shellcheck disable=SC2059
         printf "$body" "$words" "$(if [ $words = where ]; then echo "$tools"; fi)" >"$tmp/body-$n"
         curl -sN -m 60 -H "Authorization: Bearer $token" -H "X-Chela-Session: turn-$path" -H 'Content-Type: application/json' \
-            --data-binary "@$tmp/body-$n" -w '\n%{http_code}\n' "$address" >"$tmp/turn-$n" &
+            --trace-ascii "$tmp/trace-$n" --data-binary "@$tmp/body-$n" -w '\n%{http_code}\n' "$address" >"$tmp/turn-$n" &
         pids+=($!)
+        check "$path: the request '$words' is sent" eventually grep -q 'Send data' "$tmp/trace-$n"
         n=$((n + 1))
         sleep 0.3
     done
@@ -256,9 +258,10 @@ check "queue mode interrupt: both end" until_idle q3
 eventually_said() { for _ in {1..200}; do until_idle "$1" && [ "$(last_words)" = "$2" ] && return; sleep 0.05; done; return 1; }
 check "queue mode interrupt: the second has an answer" eventually_said q3 "you said: another"
 post /api/sessions/q4/messages '{"text":"one","agent":"gatherer"}'
-tells "queue mode collect" '.delivery + " " + (.run | tostring)' "collect null"
+cp "$out" "$tmp/first" # the second message comes before the silence ends
 post /api/sessions/q4/messages '{"text":"two","agent":"gatherer","stream":true}'
 answers "queue mode collect: followed" 200
+same "queue mode collect" "collect null" "$(jq -r '.delivery + " " + (.run | tostring)' "$tmp/first")"
 call GET /api/sessions/q4
 same "queue mode collect: one run with both" $'one\n\ntwo' "$(user_texts)"
 busy q5 gatherer
