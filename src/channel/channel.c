@@ -1,6 +1,7 @@
 /* channel.c -- see channel.h. */
 #include "channel/channel.h"
 
+#include "base/say.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "channel/arrival.h"
@@ -96,7 +97,8 @@ static bool channel_leaks(const struct ch_channel *c, struct ch_sv text, struct 
     CH_BUF_AUTO name = {0};
     if (!ch_leak_find(channel_workspace(c), LEAK_AGE_MS, text, &name))
         return false;
-    ch_buf_addf(why, "The answer is held back: it holds a secret, %s.", ch_buf_str(&name));
+    ch_say_add(why, CH_SAY_ANSWER_HELD_BACK, ch_say_language(text),
+               CH_SAY_VALUES(ch_buf_sv(&name)));
     return true;
 }
 
@@ -105,6 +107,8 @@ void ch_channel_deliver(struct ch_channel *c, const struct chela_outbound *given
     CH_AUTOFREE char *text = ch_outbound_text(given);
     struct chela_outbound other = *given;
     const struct chela_outbound *m = given;
+    if (given->approval)
+        c->asked_in = ch_say_language_of_question(text);
     if (!given->approval && channel_leaks(c, ch_sv_str(text), &why)) {
         ch_log(CH_LOG_WARN, c->ops->name, "%s", ch_buf_str(&why));
         other.text = ch_buf_str(&why);

@@ -65,6 +65,7 @@ struct ch_channel {
     char *account; /* owned; NULL: none */
     bool streaming;
     enum chela_language language; /* of sentences for people; AUTO: that of the runtime */
+    enum chela_language asked_in; /* of the last question about a call */
     struct ch_web web;
     const struct chela_tls_ops *cipher;             /* NULL: not loaded yet */
     struct ch_list timers, sockets, streams, calls; /* channel_host.c */

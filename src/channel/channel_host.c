@@ -3,6 +3,7 @@
 
 #include <sys/random.h>
 
+#include "base/say.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -51,7 +52,7 @@ static void host_decide(const struct chela_channel_decision *d, chela_channel_de
     }
     ch_log(CH_LOG_WARN, c->ops->name, "%s, who may not decide, pressed a button",
            d->by ? d->by : "somebody without an id");
-    done(ch_text(CH_SV("Only an owner of this channel may decide.")), tag);
+    done(ch_text(ch_sv_str(ch_say(CH_SAY_ONLY_OWNER_DECIDES, c->asked_in))), tag);
 }
 
 static void host_note(const char *id, struct chela_text data, chela_accepted_fn *done, void *tag,

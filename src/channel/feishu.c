@@ -5,6 +5,7 @@
  * group messages wait. */
 #include "base/error.h"
 #include "base/log.h"
+#include "base/say.h"
 #include "channel/feishu.h"
 #include "channel/feishu_act.h"
 #include "channel/feishu_api.h"
@@ -121,7 +122,8 @@ static void take_press(const struct feishu *f, const struct ch_json *event, stru
     }
     ch_log(CH_LOG_WARN, "feishu", "%s, who may not decide, pressed a button in %s", p->open_id,
            p->chat);
-    ch_feishu_card_toast(&toast, "error", "Only an owner of this channel may decide.");
+    ch_feishu_card_toast(&toast, "error",
+                         ch_say(CH_SAY_ONLY_OWNER_DECIDES, p->language));
     out->answer = ch_text(ch_arena_sv(a, ch_buf_sv(&toast)));
 }
 

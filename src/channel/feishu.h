@@ -64,6 +64,7 @@ struct ch_feishu_message { /* all texts are in the arena it was read into */
 
 struct ch_feishu_press {
     const char *open_id, *chat; /* sender and chat */
+    enum chela_language language; /* of the card */
     struct chela_channel_decision decision;
 };
 

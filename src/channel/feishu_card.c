@@ -5,6 +5,8 @@
  * returns the value with the id of the person who pressed the button. */
 #include "channel/feishu_card.h"
 
+#include "base/say.h"
+#include "channel/decided.h"
 #include "channel/feishu.h"
 #include "json/writer.h"
 
@@ -37,11 +39,13 @@ static void end_card(struct ch_jw *w) {
     ch_jw_end(w, '}');
 }
 
-static void feishu_card_add_button(struct ch_jw *w, const char *label, const char *look,
-                                   const char *word, const char *session, const char *approval) {
+/* The value has the language, in which somebody who may not decide is answered. */
+static void feishu_card_add_button(struct ch_jw *w, enum chela_language to, enum ch_say label,
+                                   const char *look, const char *word, const char *session,
+                                   const char *approval) {
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "tag", "button");
-    feishu_card_add_plain(w, "text", label);
+    feishu_card_add_plain(w, "text", ch_say(label, to));
     ch_jw_kcstr(w, "type", look);
     ch_jw_kbegin(w, "behaviors", '[');
     ch_jw_begin(w, '{');
@@ -51,6 +55,8 @@ static void feishu_card_add_button(struct ch_jw *w, const char *label, const cha
     ch_jw_kcstr(w, "session", session);
     ch_jw_kcstr(w, "approval", approval);
     ch_jw_kcstr(w, "decision", word);
+    if (to != CHELA_LANGUAGE_EN)
+        ch_jw_kint(w, "language", to);
     ch_jw_end(w, '}');
     ch_jw_end(w, '}');
     ch_jw_end(w, ']');
@@ -60,17 +66,13 @@ static void feishu_card_add_button(struct ch_jw *w, const char *label, const cha
 void ch_feishu_card_ask(struct ch_buf *out, const char *text, const char *session,
                         const char *approval) {
     struct ch_jw w = ch_jw(out);
-    begin_card(&w, "May the agent do this?", "orange", text);
-    feishu_card_add_button(&w, "Allow once", "primary", "allow-once", session, approval);
-    feishu_card_add_button(&w, "Allow always", "default", "allow-always", session, approval);
-    feishu_card_add_button(&w, "Deny", "danger", "deny", session, approval);
+    enum chela_language to = ch_say_language_of_question(text);
+    begin_card(&w, ch_say(CH_SAY_ASKS_TITLE, to), "orange", text);
+    feishu_card_add_button(&w, to, CH_SAY_ALLOW_ONCE, "primary", "allow-once", session, approval);
+    feishu_card_add_button(&w, to, CH_SAY_ALLOW_ALWAYS, "default", "allow-always", session,
+                           approval);
+    feishu_card_add_button(&w, to, CH_SAY_DENY, "danger", "deny", session, approval);
     end_card(&w);
-}
-
-static const char *feishu_card_in_words(const char *word) {
-    return strcmp(word, "deny") == 0           ? "Denied"
-           : strcmp(word, "allow-always") == 0 ? "Allowed always"
-                                               : "Allowed once";
 }
 
 static void add_toast(struct ch_jw *w, const char *type, const char *text) {
@@ -91,12 +93,18 @@ void ch_feishu_card_decided(struct ch_buf *out, const struct chela_channel_decis
                             const char *what, const struct chela_error *err) {
     struct ch_jw w = ch_jw(out);
     bool late = err && (err->code == CHELA_EEXIST || err->code == CHELA_ENOENT);
-    const char *said = late ? "Decided before" : err ? err->message : feishu_card_in_words(d->word);
+    enum chela_language to = ch_say_language_of_question(what);
     CH_BUF_AUTO title = {0};
+    CH_BUF_AUTO words = {0};
+    ch_decided_in_words(d, to, err, &words);
+    const char *said = ch_buf_str(&words);
     ch_jw_begin(&w, '{');
     add_toast(&w, err ? "error" : "success", said);
     if (!err || late) {
-        ch_buf_addf(&title, "%s%s%s", said, err ? "" : " by ", err ? "" : d->by);
+        if (err)
+            ch_buf_add_str(&title, said);
+        else
+            ch_decided_by(d, to, &title);
         ch_jw_kbegin(&w, "card", '{');
         ch_jw_kcstr(&w, "type", "raw");
         ch_jw_key(&w, "data");
@@ -123,6 +131,7 @@ bool ch_feishu_card_read(const struct ch_json *event, struct ch_arena *a,
     *out = (struct ch_feishu_press){
         .open_id = feishu_card_text_of(operator, "open_id", a),
         .chat = feishu_card_text_of(ch_json_get(event, "context"), "open_chat_id", a),
+        .language = (enum chela_language)ch_json_int(ch_json_get(value, "language"), 0),
         .decision = {.session = feishu_card_text_of(value, "session", a),
                      .approval = feishu_card_text_of(value, "approval", a),
                      .word = feishu_card_text_of(value, "decision", a)}};

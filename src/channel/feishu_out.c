@@ -6,6 +6,7 @@
  * appear twice. */
 #include "channel/feishu_out.h"
 
+#include "base/say.h"
 #include "base/error.h"
 #include "base/list.h"
 #include "base/log.h"
@@ -95,8 +96,7 @@ static void feishu_out_add_words(const struct sending *s, struct ch_buf *out) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *post = NULL;
     if (s->excused) {
-        ch_buf_add_str(out, "There is an answer, but the service does not let it through: it "
-                            "takes it for sensitive.");
+        ch_buf_add_str(out, ch_say(CH_SAY_ANSWER_SENSITIVE, ch_say_language(ch_sv_str(s->text))));
         return;
     }
     if (s->approval) {

@@ -64,7 +64,7 @@ int ch_feishu_unwrap(const struct ch_feishu_keys *k, const struct ch_json *v,
     out->event = ch_json_get(v, "event");
     struct ch_sv app = header ? ch_json_get_str(header, "app_id")
                               : ch_json_get_str(out->event, "app_id");
-    if (!ch_sv_is(app, k->app_id))
+    if (app.n && !ch_sv_is(app, k->app_id)) /* an event without the id has the app's own token */
         return feishu_seal_refuse("it is meant for another app", why);
     out->type = header ? ch_json_get_str(header, "event_type")
                        : ch_json_get_str(out->event, "type");

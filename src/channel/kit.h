@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/chars.h"
+#include "base/say.h"
 #include "chela/sys/channel.h"
 #include "json/json.h"
 
@@ -88,11 +89,10 @@ static inline const char *ch_kit_word(const struct ch_json *v, const char *key,
 }
 
 /* Append how to decide about a call where no buttons are shown. */
-static inline void ch_kit_decide(struct ch_buf *out, const char *approval) {
-    ch_buf_addf(out,
-                "\n\nTo decide, write to the bot: /approve %s, /approve %s allow-always, or "
-                "/deny %s REASON",
-                approval, approval, approval);
+static inline void ch_kit_decide(struct ch_buf *out, const char *question, const char *approval) {
+    ch_buf_add_str(out, "\n\n");
+    ch_say_add(out, CH_SAY_DECIDE_HOW, ch_say_language_of_question(question),
+               CH_SAY_VALUES(ch_sv_str(approval)));
 }
 
 /* The header Retry-After in milliseconds; 0: none. */

@@ -7,6 +7,7 @@
  *
  * A note is written before a message is posted, unless the service recognises keys. So after
  * a crash it is known which message may exist already. */
+#include "channel/decided.h"
 #include "channel/posting.h"
 
 #include <stdio.h>
@@ -562,17 +563,12 @@ void ch_posting_deliver(struct ch_channel *c, const struct chela_outbound *m) {
 void ch_posting_decided(const struct chela_channel_decision *d, const char *what,
                         const struct chela_error *err, struct ch_buf *answer) {
     bool late = err && (err->code == CHELA_EEXIST || err->code == CHELA_ENOENT);
+    enum chela_language to = ch_say_language_of_question(what);
     CH_BUF_AUTO said = {0};
-    if (late)
-        ch_buf_add_str(&said, "Decided before");
-    else if (err)
-        ch_buf_add_str(&said, err->message);
+    if (err)
+        ch_decided_in_words(d, to, err, &said);
     else
-        ch_buf_addf(&said, "%s by %s",
-                    strcmp(d->word, "deny") == 0           ? "Denied"
-                    : strcmp(d->word, "allow-always") == 0 ? "Allowed always"
-                                                           : "Allowed once",
-                    d->by);
+        ch_decided_by(d, to, &said);
     ch_buf_add_sv(answer, ch_buf_sv(&said));
     if (!err || late)
         ch_buf_addf(answer, "\n%s\n\n%s", *what ? what : d->approval, ch_buf_str(&said));

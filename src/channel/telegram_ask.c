@@ -7,7 +7,9 @@
 #include "channel/telegram_ask.h"
 
 #include "base/log.h"
+#include "base/say.h"
 #include "base/utf8.h"
+#include "channel/decided.h"
 #include "channel/telegram.h"
 #include "channel/telegram_api.h"
 
@@ -21,13 +23,14 @@ static void telegram_ask_add_button(struct ch_jw *w, const char *label, char let
     ch_jw_end(w, '}');
 }
 
-void ch_telegram_buttons(struct ch_jw *w, const char *approval) {
+void ch_telegram_buttons(struct ch_jw *w, const char *question, const char *approval) {
+    enum chela_language to = ch_say_language_of_question(question);
     ch_jw_kbegin(w, "reply_markup", '{');
     ch_jw_kbegin(w, "inline_keyboard", '[');
     ch_jw_begin(w, '[');
-    telegram_ask_add_button(w, "Allow once", 'o', approval);
-    telegram_ask_add_button(w, "Allow always", 'a', approval);
-    telegram_ask_add_button(w, "Deny", 'd', approval);
+    telegram_ask_add_button(w, ch_say(CH_SAY_ALLOW_ONCE, to), 'o', approval);
+    telegram_ask_add_button(w, ch_say(CH_SAY_ALLOW_ALWAYS, to), 'a', approval);
+    telegram_ask_add_button(w, ch_say(CH_SAY_DENY, to), 'd', approval);
     ch_jw_end(w, ']');
     ch_jw_end(w, ']');
     ch_jw_end(w, '}');
@@ -84,15 +87,13 @@ static void telegram_ask_on_decided(struct chela_text said, void *tag) {
 void ch_telegram_decided(void *c, const struct chela_channel_decision *d, const char *what,
                          const struct chela_error *err, chela_channel_write_fn *write, void *out) {
     CH_BUF_AUTO answer = {0};
-    bool late = err && (err->code == CHELA_EEXIST || err->code == CHELA_ENOENT);
-    const char *said = late                               ? "Decided before"
-                       : err                              ? err->message
-                       : strcmp(d->word, "deny") == 0     ? "Denied"
-                                                          : "Allowed";
+    enum chela_language to = ch_say_language_of_question(what);
     (void)c;
-    ch_buf_add_str(&answer, said);
-    if (!err)
-        ch_buf_addf(&answer, "\n%s\n\n%s by %s", what, said, d->by);
+    ch_decided_in_words(d, to, err, &answer);
+    if (!err) {
+        ch_buf_addf(&answer, "\n%s\n\n", what);
+        ch_decided_by(d, to, &answer);
+    }
     write(answer.p, answer.n, out);
 }
 
@@ -107,13 +108,16 @@ void ch_telegram_pressed(struct ch_telegram *t, const struct ch_json *q) {
     const char *who = ch_telegram_id(ch_json_get(q, "from"), "id", &a);
     const char *chat = ch_telegram_id(ch_json_get(m, "chat"), "id", &a);
     const char *message = ch_telegram_id(m, "message_id", &a);
+    const char *question = ch_arena_str(&a, ch_json_get_str(m, "text"));
     if (!who || !chat || !message || !id.n || data.n < 3 || data.p[1] != ':' ||
         memchr(data.p, 0, data.n) || memchr(id.p, 0, id.n))
         return;
     const char *query = ch_arena_str(&a, id);
     if (!ch_rules_is_owner(&t->rules, who)) {
         ch_log(CH_LOG_WARN, "telegram", "%s, who may not decide, pressed a button", who);
-        note_press(t, query, CH_SV("Only an owner of this channel may decide."));
+        note_press(t, query,
+                   ch_sv_str(ch_say(CH_SAY_ONLY_OWNER_DECIDES,
+                                    ch_say_language_of_question(question))));
         return;
     }
     struct press *p = ch_alloc(sizeof(*p));

@@ -4,7 +4,7 @@
 #include "channel/telegram.h"
 
 /* Write the buttons as reply_markup of a message. */
-void ch_telegram_buttons(struct ch_jw *w, const char *approval);
+void ch_telegram_buttons(struct ch_jw *w, const char *question, const char *approval);
 
 void ch_telegram_pressed(struct ch_telegram *t, const struct ch_json *query);
 

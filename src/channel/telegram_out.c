@@ -200,7 +200,7 @@ static void telegram_out_send_part(struct sending *s) {
         write_reply(&w, s->message);
     }
     if (s->approval)
-        ch_telegram_buttons(&w, s->approval);
+        ch_telegram_buttons(&w, s->text, s->approval);
     ch_jw_end(&w, '}');
     ch_telegram_call(s->t, "sendMessage", &body, telegram_out_on_sent, s);
 }

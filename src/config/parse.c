@@ -398,7 +398,8 @@ static int walk_mapping(struct ch_cfg_parser *p, const struct ch_json *v, const 
  * allowed: an error if a tool of a similar name exists. */
 static void note_unknown_tool(struct ch_cfg_parser *p, const struct ch_json *v, bool decides) {
     static const char *const others[] = {"schedule",  "sessions_send", "handoff",     "chat_react",
-                                         "chat_recall", "chat_mute",   "chat_remove", "gateway"};
+                                         "chat_recall", "chat_mute",   "chat_remove", "gateway",
+                                         "send_message"};
     const struct ch_conf_list *custom = &p->cfg->conf.tools;
     const struct ch_conf_tool *tools = custom->items;
     struct ch_nearest near = ch_nearest(ch_json_str(v));

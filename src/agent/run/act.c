@@ -27,6 +27,7 @@
 #include "agent/run/run_layer.h"
 #include "agent/run/said.h"
 #include "agent/run/takeover.h"
+#include "agent/run/spoken.h"
 #include "agent/run/think.h"
 #include "tool/call/call_by_name.h"
 #include "tool/call/delivery.h"
@@ -486,6 +487,7 @@ static struct ch_batch_opts act_batch_opts(chela_run *run) {
                                   .session = s->key,
                                   .run = run->id,
                                   .turn = run->m.turns,
+                                  .language = ch_run_language(run),
                                   .parallel = a->parallel,
                                   .max_calls = ch_run_calls_left(&run->m),
                                   .in_sequence = ch_features_end_by_actions(run),

@@ -31,6 +31,7 @@
 #include "agent/run/feature.h"
 #include "agent/handle/run_cooldown.h"
 #include "agent/run/takeover.h"
+#include "agent/run/spoken.h"
 #include "agent/run/think.h"
 
 #include <assert.h>
@@ -165,47 +166,11 @@ static size_t first_unmailed(const chela_run *run) {
     return first_message(run);
 }
 
-/* The words of the last of the lines that a companion hears: "[10:02 om_3] Ann: words". */
-static struct ch_sv last_line(struct ch_sv lines) {
-    size_t from = 0;
-    for (size_t i = 1; i < lines.n; i++)
-        if (lines.p[i - 1] == '\n' && lines.p[i] == '[')
-            from = i;
-    return ch_sv(lines.p + from, lines.n - from);
-}
-
-/* What the person said last; the line of a message in a chat begins with its id and its sender. */
-static struct ch_sv last_words(const chela_run *run) {
-    const struct ch_transcript *t = &run->session->transcript;
-    for (size_t i = t->n; i > 0; i--) {
-        const struct ch_msg *m = t->msgs[i - 1];
-        for (uint32_t b = m->kind == CH_MSG_USER ? m->nblocks : 0; b > 0; b--) {
-            struct ch_sv text = m->blocks[b - 1].text;
-            if (m->blocks[b - 1].type != CH_BLOCK_TEXT)
-                continue;
-            bool lines = run->session->channel->name && ch_sv_starts(text, "[") &&
-                         ch_features_end_by_actions(run);
-            if (lines)
-                text = last_line(text);
-            if (lines || ch_sv_starts(text, "[message_id: "))
-                ch_sv_split(&text, ']');
-            const char *name_end = run->session->channel->name ? memchr(text.p, ':', text.n) : NULL;
-            return name_end ? ch_sv(name_end, (size_t)(text.p + text.n - name_end)) : text;
-        }
-    }
-    return CH_SV("");
-}
-
 static const char *ending_of(const chela_run *run) {
     bool silent = run->control->silent && run->m.reason == CH_REASON_COMPLETED;
-    const struct chela_channel *channel = run->session->channel;
-    enum chela_language language = (enum chela_language)channel->language;
-    if (language == CHELA_LANGUAGE_AUTO)
-        language = runtime(run)->language;
-    if (language == CHELA_LANGUAGE_AUTO)
-        language = ch_ending_language(last_words(run));
+    bool chat = run->session->channel->name != NULL;
     return ch_ending_say(run->m.reason, run->m.warn_empty && !silent,
-                         channel->name ? CH_ENDING_CHAT : CH_ENDING_ANYWHERE, language);
+                         chat ? CH_ENDING_CHAT : CH_ENDING_ANYWHERE, ch_run_language(run));
 }
 
 /* from: the first message whose files the event names; SIZE_MAX: the files of the run. */

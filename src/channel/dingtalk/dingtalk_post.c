@@ -570,7 +570,7 @@ void ch_dingtalk_post(void *self, const struct chela_channel_post *post,
     else
         ch_buf_add_str(&p->text, post->text);
     if (post->approval && (!d->approval || post->handle))
-        ch_kit_decide(&p->text, post->approval);
+        ch_kit_decide(&p->text, post->text, post->approval);
     ch_kit_job_begin(&d->jobs, &p->job, post_free);
     post_begin(p);
 }

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/say.h"
 #include "base/form.h"
 #include "channel/discord/discord_event.h"
 #include "channel/discord/discord_rest.h"
@@ -134,14 +135,15 @@ static void post_button(struct ch_jw *w, const char *label, char letter, int sty
     ch_jw_end(w, '}');
 }
 
-static void post_buttons(struct ch_jw *w, const char *approval) {
+static void post_buttons(struct ch_jw *w, const char *question, const char *approval) {
+    enum chela_language to = ch_say_language_of_question(question);
     ch_jw_kbegin(w, "components", '[');
     ch_jw_begin(w, '{');
     ch_jw_kint(w, "type", 1);
     ch_jw_kbegin(w, "components", '[');
-    post_button(w, "Allow once", 'o', 3, approval);
-    post_button(w, "Allow always", 'a', 1, approval);
-    post_button(w, "Deny", 'd', 4, approval);
+    post_button(w, ch_say(CH_SAY_ALLOW_ONCE, to), 'o', 3, approval);
+    post_button(w, ch_say(CH_SAY_ALLOW_ALWAYS, to), 'a', 1, approval);
+    post_button(w, ch_say(CH_SAY_DENY, to), 'd', 4, approval);
     ch_jw_end(w, ']');
     ch_jw_end(w, '}');
     ch_jw_end(w, ']');
@@ -172,7 +174,7 @@ static void post_write(struct ch_buf *out, const struct chela_channel_post *post
         ch_jw_end(&w, '}');
     }
     if (post->approval)
-        post_buttons(&w, post->approval);
+        post_buttons(&w, post->text, post->approval);
     if (post->name) {
         CH_BUF_AUTO name = {0};
         ch_form_name(&name, post->name);

@@ -7,6 +7,7 @@
  * The service knows no idempotency keys. A message carries its key in its metadata. Before a
  * message is repeated, the newest messages of the chat, or the messages of the thread, are
  * searched for the key. */
+#include "base/say.h"
 #include "channel/slack/slack_post.h"
 
 #include <stdio.h>
@@ -209,9 +210,10 @@ static void slack_question(struct ch_jw *w, const struct chela_channel_post *pos
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "type", "actions");
     ch_jw_kbegin(w, "elements", '[');
-    slack_button(w, "Allow once", "chela-once", "primary", post->approval);
-    slack_button(w, "Allow always", "chela-always", NULL, post->approval);
-    slack_button(w, "Deny", "chela-deny", "danger", post->approval);
+    enum chela_language to = ch_say_language_of_question(post->text);
+    slack_button(w, ch_say(CH_SAY_ALLOW_ONCE, to), "chela-once", "primary", post->approval);
+    slack_button(w, ch_say(CH_SAY_ALLOW_ALWAYS, to), "chela-always", NULL, post->approval);
+    slack_button(w, ch_say(CH_SAY_DENY, to), "chela-deny", "danger", post->approval);
     ch_jw_end(w, ']');
     ch_jw_end(w, '}');
     ch_jw_end(w, ']');

@@ -300,7 +300,7 @@ void ch_wecom_hook_post(struct ch_wecom_post *p) {
     if (p->approval) {
         CH_BUF_AUTO exact = {0};
         ch_wecom_exact(&exact, ch_buf_sv(&p->text));
-        ch_kit_decide(&exact, p->approval);
+        ch_kit_decide(&exact, ch_buf_str(&p->text), p->approval);
         ch_buf_clear(&p->text);
         ch_buf_add_sv(&p->text, ch_buf_sv(&exact));
     }

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/say.h"
 #include "base/base64.h"
 #include "channel/wecom/wecom_hook.h"
 #include "channel/wecom/wecom_line.h"
@@ -217,10 +218,12 @@ static void card_on_asked(const struct ch_wecom_answer *a, void *user) {
         post_on_sent(a, p);
         return;
     }
-    card_begin(&j, "Approval needed", CH_SV("The call is shown above."), p->id);
-    card_button(&j, "Allow once", 1, "allow-once", p->approval);
-    card_button(&j, "Always", 4, "allow-always", p->approval);
-    card_button(&j, "Deny", 2, "deny", p->approval);
+    enum chela_language to = ch_say_language_of_question(ch_buf_str(&p->text));
+    card_begin(&j, ch_say(CH_SAY_APPROVAL_NEEDED, to), ch_sv_str(ch_say(CH_SAY_SHOWN_ABOVE, to)),
+               p->id);
+    card_button(&j, ch_say(CH_SAY_ALLOW_ONCE, to), 1, "allow-once", p->approval);
+    card_button(&j, ch_say(CH_SAY_ALWAYS, to), 4, "allow-always", p->approval);
+    card_button(&j, ch_say(CH_SAY_DENY, to), 2, "deny", p->approval);
     ch_jw_end(&j, ']');
     ch_jw_end(&j, '}');
     post_push(p->w, p->chat, "template_card", NULL, ch_buf_sv(&card), post_on_sent, p);

@@ -8,6 +8,7 @@
  * applies the decision. The session checks that the id belongs to a call that waits.
  * A button carries only the id of the call: if another gateway asked, the session is looked up
  * in the store. */
+#include "base/say.h"
 #include "gateway/chat/approval_decision.h"
 
 #include "agent/feature/heartbeat/beat.h"
@@ -44,22 +45,23 @@ struct approval_decision {
     struct ch_delivery *delivery; /* being stored or applied; else NULL */
     struct ch_timer late;
     bool in_words;
+    enum chela_language language; /* of the words */
     struct ch_request *request; /* waits for the response; may be NULL */
     chela_channel_decided_fn *done;
     void *tag;
 };
 
 static void decision_write_words(struct ch_buf *out, const struct chela_channel_decision *d,
-                                 const struct chela_error *err) {
+                                 enum chela_language to, const struct chela_error *err) {
+    bool denied = strcmp(d->word, "deny") == 0;
     if (!*d->approval)
-        ch_buf_add_str(out, "Say which: /approve ID, /approve ID allow-always, or "
-                            "/deny ID REASON.");
+        ch_buf_add_str(out, ch_say(CH_SAY_DECIDE_WHICH, to));
     else if (err && err->code == CHELA_ENOENT)
-        ch_buf_add_str(out, "No call with that id waits here.");
+        ch_buf_add_str(out, ch_say(CH_SAY_DECIDE_UNKNOWN, to));
     else if (err)
-        ch_buf_addf(out, "The decision failed: %s", err->message);
+        ch_say_add(out, CH_SAY_DECIDE_FAILED, to, CH_SAY_VALUES(ch_sv_str(err->message)));
     else
-        ch_buf_addf(out, "%s: %s", strcmp(d->word, "deny") == 0 ? "Denied" : "Allowed",
+        ch_buf_addf(out, "%s: %s", ch_say(denied ? CH_SAY_DENIED : CH_SAY_ALLOWED, to),
                     d->approval);
 }
 
@@ -80,7 +82,7 @@ static void decision_finish(struct approval_decision *g, const struct chela_erro
     struct ch_approval_prompt *a = ch_approval_prompt_find(chat, ch_sv_str(g->d.approval));
     CH_BUF_AUTO answer = {0};
     if (g->in_words)
-        decision_write_words(&answer, &g->d, err);
+        decision_write_words(&answer, &g->d, g->language, err);
     else
         ch_channel_decided(chat->channel, &g->d,
                            a          ? a->text
@@ -317,9 +319,10 @@ void ch_approval_decision_apply(const struct chela_channel_decision *d,
 
 void ch_approval_decision_apply_in_words(struct ch_chat_service *chat,
                                          const struct chela_channel_decision *d,
-                                         const char *reason, chela_channel_decided_fn *done,
-                                         void *tag) {
+                                         const char *reason, enum chela_language language,
+                                         chela_channel_decided_fn *done, void *tag) {
     struct approval_decision *g = decision_new(chat, d, true, done, tag);
+    g->language = language;
     g->reason = reason && *reason ? ch_arena_str(&g->arena, ch_sv_str(reason)) : NULL;
     decision_start(g);
 }

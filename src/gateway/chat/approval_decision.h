@@ -13,8 +13,8 @@ void ch_approval_decision_apply(const struct chela_channel_decision *d,
  * call of the session that waits. reason: of a denial; may be NULL. */
 void ch_approval_decision_apply_in_words(struct ch_chat_service *chat,
                                          const struct chela_channel_decision *d,
-                                         const char *reason, chela_channel_decided_fn *done,
-                                         void *tag);
+                                         const char *reason, enum chela_language language,
+                                         chela_channel_decided_fn *done, void *tag);
 /* The same for a callback of the service: req is answered with the channel's response. */
 void ch_approval_decision_from_request(struct ch_request *req, struct ch_chat_service *chat,
                                        const struct chela_channel_decision *d);

@@ -8,8 +8,11 @@
  * next one asks again. */
 #include "gateway/chat/approval_prompt.h"
 
+#include <stdio.h>
+
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/say.h"
 #include "channel/kit.h"
 #include "gateway/chat/chat_service.h"
 #include "gateway/request/gateway_state.h"
@@ -39,38 +42,42 @@ struct ch_approval_prompt *ch_approval_prompt_find(const struct ch_chat_service 
 
 /* How to decide, for a channel without buttons. */
 static void approval_prompt_explain(const struct ch_chat_service *chat, const char *id,
-                                    struct ch_buf *out) {
+                                    enum chela_language language, struct ch_buf *out) {
     if (!(chat->channel->ops->features & CHELA_CHANNEL_BUTTONS))
-        ch_kit_decide(out, id);
+        ch_kit_decide(out, ch_say(CH_SAY_ASKS, language), id);
+}
+
+/* The line above the call, in the language of the person who caused it. */
+static void add_line(enum chela_language language, struct ch_buf *out) {
+    const char *asks = ch_say(CH_SAY_ASKS, language);
+    if (*asks)
+        ch_buf_addf(out, "%s\n", asks);
 }
 
 static struct ch_approval_prompt *approval_prompt_new(struct ch_chat_service *chat,
                                                       const char *session, struct ch_sv id,
-                                                      struct ch_sv given) {
+                                                      struct ch_sv given,
+                                                      enum chela_language language) {
     struct ch_approval_prompt *a = ch_approval_prompt_find(chat, id);
     CH_BUF_AUTO text = {0}, how = {0}, masked = {0}, secret = {0};
     if (a)
         return a;
+    char bytes[24];
+    add_line(language, &masked);
     bool shown = ch_channel_mask(chat->channel, given, &masked, &secret);
     struct ch_sv summary = ch_buf_sv(&masked);
+    snprintf(bytes, sizeof(bytes), "%zu", summary.n);
     a = ch_alloc(sizeof(*a));
     a->session = ch_strdup(session);
     a->id = ch_strndup(id.p, id.n);
-    approval_prompt_explain(chat, a->id, &how);
+    approval_prompt_explain(chat, a->id, language, &how);
     a->whole = shown && summary.n + how.n <= ch_channel_most_question(chat->channel);
     if (a->whole)
         ch_buf_add_sv(&text, summary);
     else if (!shown)
-        ch_buf_addf(&text,
-                    "A call needs consent. It holds a secret, %s, in a form that cannot be shown "
-                    "here: decide about %.*s in the console, or write to the bot: /deny %.*s "
-                    "REASON",
-                    ch_buf_str(&secret), CH_SV_FMT(id), CH_SV_FMT(id));
+        ch_say_add(&text, CH_SAY_ASK_SECRET, language, CH_SAY_VALUES(ch_buf_sv(&secret), id));
     else
-        ch_buf_addf(&text,
-                    "A call needs consent. Its %zu bytes are too many to be shown here: "
-                    "decide about %.*s in the console, or write to the bot: /deny %.*s REASON",
-                    summary.n, CH_SV_FMT(id), CH_SV_FMT(id));
+        ch_say_add(&text, CH_SAY_ASK_TOO_LONG, language, CH_SAY_VALUES(ch_sv_str(bytes), id));
     a->text = ch_buf_take(&text);
     ch_list_add(&chat->approval_prompts, &a->link);
     if (++chat->napproval_prompts > CH_LIMIT_APPROVAL_PROMPTS)
@@ -80,14 +87,14 @@ static struct ch_approval_prompt *approval_prompt_new(struct ch_chat_service *ch
 }
 
 void ch_approval_prompt_send(struct ch_chat_service *chat, const char *session, const char *to,
-                             struct ch_sv id, struct ch_sv summary) {
-    struct ch_approval_prompt *a = approval_prompt_new(chat, session, id, summary);
+                             struct ch_sv id, struct ch_sv summary, enum chela_language language) {
+    struct ch_approval_prompt *a = approval_prompt_new(chat, session, id, summary, language);
     struct chela_error err = {0};
     CH_BUF_AUTO key = {0}, text = {0};
     ch_buf_addf(&key, "ask:%s", a->id);
     ch_buf_add_str(&text, a->text);
     if (a->whole)
-        approval_prompt_explain(chat, a->id, &text);
+        approval_prompt_explain(chat, a->id, language, &text);
     struct chela_outbound m =
         CHELA_OUTBOUND(.key = ch_buf_str(&key), .session = session,
                        .channel = chat->channel->ops->name, .to = to, .text = ch_buf_str(&text),

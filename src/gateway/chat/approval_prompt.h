@@ -1,6 +1,7 @@
 /* approval_prompt.h -- questions in a chat about calls that need consent. */
 #ifndef CH_GATEWAY_APPROVAL_PROMPT_H
 #define CH_GATEWAY_APPROVAL_PROMPT_H
+#include "base/say.h"
 #include "gateway/chat/chat_service.h"
 
 struct ch_approval_prompt {
@@ -12,7 +13,7 @@ struct ch_approval_prompt {
 /* Sends the question to the address `to`. A question that was sent before is sent under the
  * same key, so people see it once. */
 void ch_approval_prompt_send(struct ch_chat_service *chat, const char *session, const char *to,
-                             struct ch_sv id, struct ch_sv summary);
+                             struct ch_sv id, struct ch_sv summary, enum chela_language language);
 struct ch_approval_prompt *ch_approval_prompt_find(const struct ch_chat_service *chat,
                                                    struct ch_sv id);
 void ch_approval_prompt_free(struct ch_chat_service *chat, struct ch_approval_prompt *a);

@@ -5,6 +5,7 @@
  * owners only. */
 #include "gateway/chat/chat_commands.h"
 
+#include <stdio.h>
 #include <time.h>
 
 #include "agent/handle/agent.h"
@@ -18,6 +19,7 @@
 #include "gateway/chat/chat_dispatch.h"
 #include "gateway/chat/chat_event.h"
 #include "gateway/chat/chat_lane.h"
+#include "gateway/chat/chat_language.h"
 #include "gateway/chat/chat_overrides.h"
 #include "gateway/chat/chat_pairing.h"
 #include "gateway/lane/client_input.h"
@@ -116,14 +118,14 @@ static void stop_session(struct ch_chat_event *e, const struct command_work *r) 
     const struct ch_lane *l = ch_lane_find(e->chat->gw, ch_sv_str(e->in.session));
     CH_BUF_AUTO id = {0};
     if (!r->running && !r->paused && !(l && l->running)) {
-        ch_chat_event_reply(e, "Nothing is running here.");
+        ch_chat_language_tell(e, CH_SAY_NOTHING_RUNS);
         return;
     }
     ch_buf_addf(&id, CH_PRESS_EVENT "stop/%s", e->in.id);
     ch_delivery_accept(ch_delivery_new(e->chat->gw, ch_chat_stop.name, ch_buf_str(&id),
                                        e->in.session, "", CH_SV("")),
                        NULL, NULL);
-    ch_chat_event_reply(e, "Stopped."); /* the store commits the reply after the event */
+    ch_chat_language_tell(e, CH_SAY_STOPPED); /* the store commits the reply after the event */
 }
 
 static void command_stop(struct ch_chat_event *e, struct ch_sv rest) {
@@ -137,12 +139,15 @@ static void tell_status(struct ch_chat_event *e, const struct command_work *r) {
     chela_gateway *gw = e->chat->gw;
     struct ch_lane *l = ch_lane_find(gw, ch_sv_str(e->in.session));
     chela_agent *agent = l ? l->agent : ch_gateway_agent(gw, ch_sv_str(e->chat->agent));
-    CH_BUF_AUTO text = {0};
+    enum ch_say state = r->running  ? CH_SAY_STATE_WORKING
+                        : r->paused ? CH_SAY_STATE_WAITING
+                                    : CH_SAY_STATE_IDLE;
     agent = agent ? agent : gw->agents[0];
-    ch_buf_addf(&text, "agent: %s\nmodel: %s\nsession: %s\nnow: %s", agent->id ? agent->id : "-",
-                agent->ntargets ? agent->targets[0]->spec : "-", e->in.session,
-                r->running ? "working" : r->paused ? "waiting" : "idle");
-    ch_chat_event_reply(e, ch_buf_str(&text));
+    ch_chat_language_reply(
+        e, CH_SAY_STATUS,
+        CH_SAY_VALUES(ch_sv_str(agent->id ? agent->id : "-"),
+                      ch_sv_str(agent->ntargets ? agent->targets[0]->spec : "-"),
+                      ch_sv_str(e->in.session), ch_sv_str(ch_say(state, ch_chat_language(e)))));
 }
 
 static void command_status(struct ch_chat_event *e, struct ch_sv rest) {
@@ -221,8 +226,8 @@ static void new_end(struct ch_chat_event *e, const struct command_work *r) {
     if (r->rc < 0)
         ch_log(CH_LOG_WARN, "gateway", "session %s cannot be replaced: %s", r->session,
                r->err.message);
-    ch_chat_event_say(e, r->rc < 0 ? "A new conversation cannot be started now."
-                                   : "This is a new conversation.");
+    ch_chat_event_say(e, ch_say(r->rc < 0 ? CH_SAY_NEW_FAILED : CH_SAY_NEW_DONE,
+                                ch_chat_language(e)));
     e->accepting = true;
     j->ops->change(j, &c, j->gate, new_on_settled, e);
 }
@@ -241,11 +246,21 @@ static void command_new(struct ch_chat_event *e, struct ch_sv rest) {
 
 /* --- /compact [WHAT MATTERS] */
 
+/* Keeps the sentence until the end of the run. */
+static void tell_condensed(struct ch_chat_event *e, size_t after, size_t before) {
+    CH_BUF_AUTO text = {0};
+    char now[24], then[24];
+    snprintf(now, sizeof(now), "%zu", after);
+    snprintf(then, sizeof(then), "%zu", before);
+    ch_say_add(&text, CH_SAY_CONDENSED, ch_chat_language(e),
+               CH_SAY_VALUES(ch_sv_str(now), ch_sv_str(then)));
+    e->in.text = ch_arena_str(&e->arena, ch_buf_sv(&text));
+}
+
 static void command_on_compact_event(struct ch_lane_watcher *w, const struct chela_event *ev) {
     struct ch_chat_event *e = CH_CONTAINER(w, struct ch_chat_event, watcher);
     if (ev->type == CHELA_EV_COMPACTION)
-        e->in.text = ch_arena_printf(&e->arena, "Condensed: about %zu tokens instead of %zu.",
-                                     ev->compaction.tokens_after, ev->compaction.tokens_before);
+        tell_condensed(e, ev->compaction.tokens_after, ev->compaction.tokens_before);
     if (ev->type != CHELA_EV_RUN_END)
         return;
     if (ev->end.ending.n) /* the log has the words of the service */
@@ -266,12 +281,13 @@ static void command_on_compact_ready(struct ch_lane_wait *w, struct ch_lane *l,
     }
     int rc = failed ? err.code : ch_lane_compact(l, focus, &err);
     if (rc < 0) {
-        ch_chat_event_reply(e, rc == CHELA_EBUSY || rc == CHELA_ESTATE
-                                   ? "The agent is working: repeat the command when it is done."
-                                   : err.message);
+        if (rc != CHELA_EBUSY && rc != CHELA_ESTATE)
+            ch_log(CH_LOG_WARN, "gateway", "/compact in %s: %s", e->in.session, err.message);
+        ch_chat_language_tell(e, rc == CHELA_EBUSY || rc == CHELA_ESTATE ? CH_SAY_CONDENSE_BUSY
+                                                                         : CH_SAY_COMMAND_FAILED);
         return;
     }
-    e->in.text = "There is nothing to condense.";
+    e->in.text = ch_say(CH_SAY_CONDENSE_NOTHING, ch_chat_language(e));
     e->watcher.event = command_on_compact_event;
     ch_lane_watch(l, &e->watcher);
 }
@@ -281,7 +297,8 @@ static void command_compact(struct ch_chat_event *e, struct ch_sv rest) {
     struct ch_lane *l;
     (void)rest;
     if (ch_chat_lane_use(e->chat, e->in.session, &l, &err) < 0) {
-        ch_chat_event_reply(e, err.message);
+        ch_log(CH_LOG_WARN, "gateway", "/compact in %s: %s", e->in.session, err.message);
+        ch_chat_language_tell(e, CH_SAY_COMMAND_FAILED);
         return;
     }
     e->wait.ready = command_on_compact_ready;
@@ -313,7 +330,8 @@ static void command_decide(struct ch_chat_event *e, struct ch_sv id, const char 
                                        .word = word,
                                        .by = e->in.about.sender_id};
     e->accepting = true;
-    ch_approval_decision_apply_in_words(e->chat, &d, reason, command_on_decided, e);
+    ch_approval_decision_apply_in_words(e->chat, &d, reason, ch_chat_language(e),
+                                        command_on_decided, e);
 }
 
 static void command_approve(struct ch_chat_event *e, struct ch_sv rest) {
@@ -340,31 +358,33 @@ static void command_deny(struct ch_chat_event *e, struct ch_sv rest) {
 static void command_help(struct ch_chat_event *e, struct ch_sv rest);
 
 static const struct {
-    const char *name, *words, *help;
+    const char *name;
+    enum ch_say words, help;
     bool owner; /* for owners only */
     void (*run)(struct ch_chat_event *e, struct ch_sv rest);
 } commands[] = {
-    {"/stop", "", "stop the run in this chat", false, command_stop},
-    {"/new", "", "begin a new conversation", false, command_new},
-    {"/compact", " [WHAT MATTERS]", "condense the conversation so far", false, command_compact},
-    {"/status", "", "which agent this is, and whether it is working", false, command_status},
-    {"/approve", " [ID] [allow-once|allow-always|deny]", "decide about a call that needs consent",
+    {"/stop", CH_SAY_WORDS_NONE, CH_SAY_HELP_STOP, false, command_stop},
+    {"/new", CH_SAY_WORDS_NONE, CH_SAY_HELP_NEW, false, command_new},
+    {"/compact", CH_SAY_WORDS_COMPACT, CH_SAY_HELP_COMPACT, false, command_compact},
+    {"/status", CH_SAY_WORDS_NONE, CH_SAY_HELP_STATUS, false, command_status},
+    {"/approve", CH_SAY_WORDS_APPROVE, CH_SAY_HELP_APPROVE,
      true, command_approve},
-    {"/deny", " [ID] [REASON]", "refuse a call that needs consent", true, command_deny},
-    {"/pair", " CODE", "let the person with this code write here", true, ch_chat_pairing_command},
-    {"/model", " [PROVIDER/MODEL|default]", "which model answers here", true,
+    {"/deny", CH_SAY_WORDS_DENY, CH_SAY_HELP_DENY, true, command_deny},
+    {"/pair", CH_SAY_WORDS_PAIR, CH_SAY_HELP_PAIR, true, ch_chat_pairing_command},
+    {"/model", CH_SAY_WORDS_MODEL, CH_SAY_HELP_MODEL, true,
      ch_chat_overrides_model_command},
-    {"/reasoning", " [off|minimal|low|medium|high|xhigh|max|default]", "how much it thinks", true,
+    {"/reasoning", CH_SAY_WORDS_REASONING, CH_SAY_HELP_REASONING, true,
      ch_chat_overrides_reasoning_command},
-    {"/help", "", "these commands", false, command_help},
+    {"/help", CH_SAY_WORDS_NONE, CH_SAY_HELP_HELP, false, command_help},
 };
 
 static void command_help(struct ch_chat_event *e, struct ch_sv rest) {
+    enum chela_language to = ch_chat_language(e);
     CH_BUF_AUTO text = {0};
     (void)rest;
     for (size_t i = 0; i < CH_LEN(commands); i++)
-        ch_buf_addf(&text, "%s%s%s: %s", i ? "\n" : "", commands[i].name, commands[i].words,
-                    commands[i].help);
+        ch_buf_addf(&text, "%s%s%s: %s", i ? "\n" : "", commands[i].name,
+                    ch_say(commands[i].words, to), ch_say(commands[i].help, to));
     ch_chat_event_reply(e, ch_buf_str(&text));
 }
 
@@ -377,10 +397,10 @@ bool ch_chat_commands_run(struct ch_chat_event *e) {
     rest = rest.p ? ch_sv_trim(rest) : ch_sv("", 0);
     for (size_t i = 0; i < CH_LEN(commands); i++) {
         if (!ch_sv_eq_nocase(word, ch_sv_str(commands[i].name)) ||
-            (rest.n && !*commands[i].words))
+            (rest.n && commands[i].words == CH_SAY_WORDS_NONE))
             continue;
         if (commands[i].owner && !command_is_owner(e))
-            ch_chat_event_reply(e, "Only an owner of this channel may do that.");
+            ch_chat_language_tell(e, CH_SAY_ONLY_OWNER);
         else
             commands[i].run(e, rest);
         return true;

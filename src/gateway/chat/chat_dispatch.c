@@ -17,6 +17,7 @@
 #include "gateway/chat/chat_commands.h"
 #include "gateway/chat/chat_event.h"
 #include "gateway/chat/chat_lane.h"
+#include "gateway/chat/chat_language.h"
 #include "gateway/chat/chat_notes.h"
 #include "gateway/chat/chat_pairing.h"
 #include "gateway/chat/chat_room.h"
@@ -114,9 +115,12 @@ static int dispatch_take(struct ch_turn *t, struct ch_lane *l, const struct chel
     if (rc == 0)
         rc = ch_budgets_admit(e->chat->gw, &who, &err);
     if (rc < 0) {
-        ch_chat_event_reply(e, err.message);
+        ch_chat_language_reply(e, rc == CHELA_EBUDGET ? CH_SAY_BUDGET_USED_UP
+                                                      : CH_SAY_MESSAGE_REFUSED,
+                               CH_SAY_VALUES(ch_sv_str(err.message)));
         return rc;
     }
+    ch_chat_language(e); /* remembered for the sender's commands */
     rc = send_to_session(e, l, ch_buf_sv(&words), &err);
     if (rc == 0) {
         ch_chat_event_show_working(e, true);
@@ -124,7 +128,7 @@ static int dispatch_take(struct ch_turn *t, struct ch_lane *l, const struct chel
         e->lane = l;
         ch_lane_watch(l, &e->watcher);
     } else if (rc == CHELA_ELIMIT) {
-        ch_chat_event_reply(e, "Too many messages are waiting. Please repeat yours later.");
+        ch_chat_language_tell(e, CH_SAY_TOO_MANY_WAIT);
     } else {
         dispatch_leave(e, &err);
     }

@@ -14,6 +14,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "gateway/chat/chat_event.h"
+#include "gateway/chat/chat_language.h"
 #include "gateway/chat/chat_service.h"
 #include "gateway/request/gateway_state.h"
 
@@ -130,9 +131,9 @@ static void override_on_stored(int rc, const struct chela_error *err, void *user
     if (!e->chat)
         ch_chat_event_drop(e);
     else if (rc == 0 || rc == CHELA_ENOENT)
-        ch_chat_event_reply(e, "This applies from the next message on.");
+        ch_chat_language_tell(e, CH_SAY_CHANGE_STORED);
     else
-        ch_chat_event_reply(e, "This applies until the next restart: it cannot be stored.");
+        ch_chat_language_tell(e, CH_SAY_CHANGE_NOT_STORED);
     if (rc < 0 && rc != CHELA_ENOENT)
         ch_log(CH_LOG_WARN, "gateway", "a chat override cannot be stored: %s",
                err ? err->message : chela_error_text(rc));
@@ -187,13 +188,15 @@ void ch_chat_overrides_model_command(struct ch_chat_event *e, struct ch_sv rest)
     struct chela_error err = {0};
     ch_chat_overrides_apply(e->chat, e->in.session, &patch);
     if (!rest.n) {
-        ch_chat_event_reply(e, ch_arena_printf(&e->arena, "%s (/model PROVIDER/MODEL changes it)",
-                                               patch.model ? patch.model : own_model(e)));
+        ch_chat_language_reply(
+            e, CH_SAY_MODEL_NOW,
+            CH_SAY_VALUES(ch_sv_str(patch.model ? patch.model : own_model(e))));
         return;
     }
     patch.model = ch_sv_is(rest, "default") ? NULL : ch_arena_str(&e->arena, rest);
     if (check_override(e, &patch, &err) < 0) {
-        ch_chat_event_reply(e, ch_arena_printf(&e->arena, "That is not possible: %s", err.message));
+        ch_log(CH_LOG_WARN, "gateway", "/model in %s: %s", e->in.session, err.message);
+        ch_chat_language_reply(e, CH_SAY_NO_SUCH_MODEL, CH_SAY_VALUES(ch_sv_str(err.message)));
         return;
     }
     struct ch_chat_override *w = override_need(e->chat, e->in.session);
@@ -206,11 +209,9 @@ void ch_chat_overrides_reasoning_command(struct ch_chat_event *e, struct ch_sv r
     const struct ch_chat_override *now = override_find(e->chat, e->in.session);
     enum chela_reasoning level = CHELA_REASONING_DEFAULT;
     if (chela_reasoning_read(ch_arena_str(&e->arena, rest), &level, NULL) < 0) {
-        ch_chat_event_reply(e, ch_arena_printf(&e->arena,
-                                               "%s (/reasoning off, minimal, low, medium, "
-                                               "high, xhigh, max or default changes it)",
-                                               chela_reasoning_name(now ? now->reasoning
-                                                                        : level)));
+        ch_chat_language_reply(
+            e, CH_SAY_REASONING_NOW,
+            CH_SAY_VALUES(ch_sv_str(chela_reasoning_name(now ? now->reasoning : level))));
         return;
     }
     struct ch_chat_override *w = override_need(e->chat, e->in.session);

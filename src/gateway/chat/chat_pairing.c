@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "channel/pairing.h"
 #include "gateway/chat/chat_event.h"
+#include "gateway/chat/chat_language.h"
 #include "gateway/request/gateway_state.h"
 #include "io/worker.h"
 
@@ -67,10 +68,7 @@ static void pairing_on_checked(struct ch_work *w) {
     } else if (m->what == CH_PAIRED) {
         e->chat->dispatch(e);
     } else if (m->what == CH_PAIRING) {
-        ch_buf_addf(&text,
-                    "I do not know you yet. Give this code to my operator within an hour: %s",
-                    ch_buf_str(&m->text));
-        ch_chat_event_reply(e, ch_buf_str(&text));
+        ch_chat_language_reply(e, CH_SAY_PAIR_CODE, CH_SAY_VALUES(ch_buf_sv(&m->text)));
     } else {
         ch_chat_event_settle(e);
     }
@@ -98,14 +96,11 @@ static void pairing_run_approve(struct ch_work *w) {
 static void pairing_on_approved(struct ch_work *w) {
     struct pairing_work *m = CH_CONTAINER(w, struct pairing_work, work);
     struct ch_chat_event *e = m->event;
-    CH_BUF_AUTO text = {0};
+    struct ch_sv said = m->rc < 0 ? ch_sv_str(m->err.message) : ch_buf_sv(&m->text);
     e->accepting = false;
-    if (m->rc < 0)
-        ch_buf_addf(&text, "Pairing failed: %s", m->err.message);
-    else
-        ch_buf_addf(&text, "%s may write from now on.", ch_buf_str(&m->text));
     if (e->chat)
-        ch_chat_event_reply(e, ch_buf_str(&text));
+        ch_chat_language_reply(e, m->rc < 0 ? CH_SAY_PAIR_FAILED : CH_SAY_PAIR_DONE,
+                               CH_SAY_VALUES(said));
     else
         ch_chat_event_drop(e);
     pairing_free(w);
@@ -115,5 +110,5 @@ void ch_chat_pairing_command(struct ch_chat_event *e, struct ch_sv rest) {
     if (rest.n && rest.n <= 64)
         pairing_submit(e, pairing_run_approve, pairing_on_approved, rest);
     else
-        ch_chat_event_reply(e, "Which code? /pair CODE");
+        ch_chat_language_tell(e, CH_SAY_PAIR_WHICH);
 }

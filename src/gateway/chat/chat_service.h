@@ -9,6 +9,11 @@
 
 struct ch_chat_event;
 
+struct ch_chat_speaker { /* chat_language.c */
+    uint32_t id;         /* digest of the sender's id */
+    unsigned char language;
+};
+
 struct ch_chat_service {
     struct ch_link link; /* in the gateway's chats */
     chela_gateway *gw;
@@ -31,6 +36,7 @@ struct ch_chat_service {
     struct ch_timer room_read_timer;           /* chat_room_notes.c */
     struct ch_list notes, note_writes;         /* chat_notes.c */
     struct ch_list callbacks;                  /* chat_callback.c */
+    struct ch_chat_speaker speakers[2048];     /* chat_language.c */
     /* chat_lifecycle.c */
     unsigned char options_digest[CH_SHA256_SIZE];
     struct ch_list old_channels; /* replaced, with work in progress */

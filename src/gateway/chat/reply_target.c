@@ -4,6 +4,7 @@
  * model can reply and react to known messages of its own conversation only. */
 #include "gateway/chat/reply_target.h"
 
+#include "agent/run/spoken.h"
 #include "agent/handle/session.h"
 #include "agent/journal/journal_replay.h"
 #include "agent/journal/run_journal.h"
@@ -223,11 +224,16 @@ int ch_reply_target_attach(struct ch_chat_service *chat, struct ch_lane *l, cons
 
 /* --- approval prompts */
 
+static enum chela_language language_in(const struct ch_lane *l) {
+    return l && l->session->run ? ch_run_language(l->session->run) : CHELA_LANGUAGE_AUTO;
+}
+
 static void reply_target_on_approval(const struct chela_event *ev, void *user) {
     const struct reply_target *t = user;
     ch_approval_prompt_send(t->chat, t->session, t->to,
                             ch_sv(ev->approval.approval_id.p, ev->approval.approval_id.n),
-                            ch_sv(ev->approval.summary.p, ev->approval.summary.n));
+                            ch_sv(ev->approval.summary.p, ev->approval.summary.n),
+                            language_in(ch_lane_find(t->chat->gw, ch_sv_str(t->session))));
 }
 
 int ch_reply_target_attach_timer_run(struct ch_lane *l, const char **to,
@@ -248,7 +254,7 @@ void ch_reply_target_ask_again(struct ch_chat_service *chat, struct ch_lane *l) 
         const struct ch_replay_call *c = &past->calls[i];
         if (c->approval && c->summary && c->decision == CHELA_UNDECIDED)
             ch_approval_prompt_send(chat, t->session, t->to, ch_sv_str(c->approval),
-                                    ch_sv_str(c->summary));
+                                    ch_sv_str(c->summary), language_in(l));
     }
 }
 

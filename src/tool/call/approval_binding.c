@@ -1,9 +1,12 @@
 /* approval_binding.c -- see approval_binding.h. */
 #include "tool/call/approval_binding.h"
 
+#include <stdio.h>
+
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "base/say.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "tool/call/call.h"
@@ -193,60 +196,66 @@ void ch_bind(chela_call *call, struct ch_bound *out) {
 
 /* --- text for the person --------------------------------------------------------------- */
 
-static void show_cut(struct ch_buf *out, struct ch_sv text) {
+static void show_cut(struct ch_buf *out, struct ch_sv text, enum chela_language to) {
     struct ch_sv shown = ch_utf8_cut(text, CH_LIMIT_SUMMARY);
+    char left[24], all[24];
 
     ch_display_add(out, shown, CH_DISPLAY_TEXT);
-    if (shown.n < text.n)
-        ch_buf_addf(out, "\n  [cut here: %zu of %zu bytes are not shown]", text.n - shown.n,
-                    text.n);
+    if (shown.n == text.n)
+        return;
+    snprintf(left, sizeof(left), "%zu", text.n - shown.n);
+    snprintf(all, sizeof(all), "%zu", text.n);
+    ch_buf_add_str(out, "\n  ");
+    ch_say_add(out, CH_SAY_SHOWN_CUT, to, CH_SAY_VALUES(ch_sv_str(left), ch_sv_str(all)));
 }
 
-static void approval_binding_show_line(struct ch_buf *out, const char *label, const char *text) {
+static void show_line(struct ch_buf *out, enum ch_say label, enum chela_language to,
+                      const char *text) {
     if (!text)
         return;
-    ch_buf_addf(out, "\n  %s: ", label);
+    ch_buf_addf(out, "\n  %s: ", ch_say(label, to));
     ch_display_add(out, ch_sv_str(text), CH_DISPLAY_LINE);
 }
 
-static void show_lines(struct ch_buf *out, struct ch_sv text) {
+static void show_lines(struct ch_buf *out, struct ch_sv text, enum chela_language to) {
     size_t lines = 1;
 
     for (size_t i = 0; i < text.n; i++)
         lines += text.p[i] == '\n';
     if (lines > MANY_LINES)
-        ch_buf_addf(out, "\n  lines: %zu", lines);
+        ch_buf_addf(out, "\n  %s: %zu", ch_say(CH_SAY_SHOWN_LINES, to), lines);
 }
 
 /* Arguments are shown in canonical form, so white space cannot push a part out of view. */
 void ch_bound_show(chela_call *call, const struct ch_bound *b, struct ch_buf *out) {
     bool command = b->plan.command.n > 0;
+    enum chela_language to = call->env->language;
     CH_BUF_AUTO arguments = {0};
 
     approval_binding_write_arguments(&call->arena, call->args, &arguments);
     ch_buf_addf(out, "%s: ", call->tool->name);
-    show_cut(out, command ? b->plan.command : ch_buf_sv(&arguments));
+    show_cut(out, command ? b->plan.command : ch_buf_sv(&arguments), to);
     if (b->writes)
-        show_cut(out, ch_sv_str(b->writes));
+        show_cut(out, ch_sv_str(b->writes), to);
     if (b->sends) {
-        struct ch_outgoing to = {.url = b->sends};
-        if (ch_url_parse(ch_sv_str(b->sends), &to.to, NULL) == 0)
-            ch_outgoing_show(&to, out);
+        struct ch_outgoing target = {.url = b->sends};
+        if (ch_url_parse(ch_sv_str(b->sends), &target.to, NULL) == 0)
+            ch_outgoing_show(&target, to, out);
     }
-    approval_binding_show_line(out, "program", b->program);
-    approval_binding_show_line(out, "directory", b->cwd);
+    show_line(out, CH_SAY_SHOWN_PROGRAM, to, b->program);
+    show_line(out, CH_SAY_SHOWN_DIRECTORY, to, b->cwd);
     if (command)
-        show_lines(out, b->plan.command);
-    if (command && !b->obstacle)
-        ch_buf_addf(out,
-                    "\n  always: this program, unchanged, with these arguments in this "
-                    "directory; it reads %s",
-                    ch_executable_reads(b->real));
-    approval_binding_show_line(out, "asked, for the sandbox lacks", call->lacks);
+        show_lines(out, b->plan.command, to);
+    if (command && !b->obstacle) {
+        ch_buf_add_str(out, "\n  ");
+        ch_say_add(out, CH_SAY_SHOWN_ALWAYS, to,
+                   CH_SAY_VALUES(ch_sv_str(ch_executable_reads(b->real))));
+    }
+    show_line(out, CH_SAY_SHOWN_LACKS, to, call->lacks);
     if (command && !b->plan.plain)
-        approval_binding_show_line(out, "arguments", ch_buf_str(&arguments));
+        show_line(out, CH_SAY_SHOWN_ARGUMENTS, to, ch_buf_str(&arguments));
     if (b->shown) {
         ch_buf_addc(out, '\n');
-        show_cut(out, ch_sv_str(b->shown));
+        show_cut(out, ch_sv_str(b->shown), to);
     }
 }

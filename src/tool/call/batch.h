@@ -119,6 +119,7 @@ struct ch_batch_opts {
     const char *session;   /* part of idempotency keys */
     const char *run;
     unsigned turn;
+    enum chela_language language; /* in which a person is asked; AUTO: English */
     /* maximum number of concurrent calls; 0: CH_DEFAULT_PARALLEL; 1: sequential */
     unsigned parallel;
     /* calls beyond this number get an error result; 0: no call runs; SIZE_MAX: no limit */

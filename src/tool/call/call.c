@@ -55,6 +55,7 @@ struct ch_call_env ch_call_env_of(const struct ch_batch_opts *opts) {
         .session = opts->session ? opts->session : "",
         .run = opts->run ? opts->run : "",
         .turn = opts->turn,
+        .language = opts->language,
         .shape = {.window = opts->window, .records = opts->records},
         .spill = can_spill(opts),
         .state = opts->state,

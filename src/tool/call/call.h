@@ -44,6 +44,7 @@ struct ch_call_env {
     const struct ch_layer_mount *layer; /* as in struct ch_batch_opts */
     const char *session, *run;
     unsigned turn;
+    enum chela_language language; /* as in struct ch_batch_opts */
     struct ch_shape shape;          /* how results are shaped; without tool and workspace */
     bool spill;                     /* save truncated text to a file */
     struct ch_session_state *state; /* never NULL */

@@ -1,6 +1,7 @@
 /* outgoing.c -- see outgoing.h. */
 #include "tool/call/outgoing.h"
 
+#include "base/say.h"
 #include "tool/result/display.h"
 
 static void digest_of(const struct ch_url *to, unsigned char out[CH_SHA256_SIZE]) {
@@ -84,13 +85,14 @@ const char *ch_outgoing_refuses(const chela_call *call, const struct ch_url *to,
 
 /* --- texts ------------------------------------------------------------------------------- */
 
-void ch_outgoing_show(const struct ch_outgoing *o, struct ch_buf *out) {
-    ch_buf_add_str(out, "\n  sends to ");
+void ch_outgoing_show(const struct ch_outgoing *o, enum chela_language language,
+                      struct ch_buf *out) {
     CH_BUF_AUTO host = {0};
+    CH_BUF_AUTO shown = {0};
     ch_url_add_authority(&host, &o->to);
-    ch_display_add(out, ch_buf_sv(&host), CH_DISPLAY_LINE);
-    ch_buf_add_str(out, ": no list of egress allows this host, and nobody named the address; "
-                        "always: this host until the session ends");
+    ch_display_add(&shown, ch_buf_sv(&host), CH_DISPLAY_LINE);
+    ch_buf_add_str(out, "\n  ");
+    ch_say_add(out, CH_SAY_SHOWN_SENDS, language, CH_SAY_VALUES(ch_buf_sv(&shown)));
 }
 
 void ch_outgoing_explain(const struct ch_outgoing *o, struct ch_buf *out) {

@@ -36,7 +36,8 @@ const char *ch_outgoing_refuses(const chela_call *call, const struct ch_url *to,
                                 const struct sockaddr *at);
 
 /* Append the line for the person who decides, and the reasons for the model. */
-void ch_outgoing_show(const struct ch_outgoing *o, struct ch_buf *out);
+void ch_outgoing_show(const struct ch_outgoing *o, enum chela_language language,
+                      struct ch_buf *out);
 void ch_outgoing_explain(const struct ch_outgoing *o, struct ch_buf *out);
 
 #endif

@@ -63,7 +63,7 @@ static void act_on(chela_run *run, const struct ch_reflection *j,
                     advice);
         break;
     case CH_REFLECT_ESCALATE:
-        ch_mode_say(run, ch_sv_str(j->question), "This did not work out. How shall I go on?",
+        ch_mode_say(run, ch_sv_str(j->question), CH_SAY_HOW_TO_GO_ON,
                     CH_REASON_ESCALATED);
         return;
     }
@@ -96,7 +96,7 @@ static void judging_tell(chela_run *run, const struct ch_reflection *j,
     struct ch_mode_state *k = ch_mode_state(run);
     CH_BUF_AUTO text = {0};
     if (d->action == CH_REFLECT_ESCALATE) {
-        ch_mode_say(run, ch_sv_str(j->question), "This did not work out. How shall I go on?",
+        ch_mode_say(run, ch_sv_str(j->question), CH_SAY_HOW_TO_GO_ON,
                     CH_REASON_ESCALATED);
         return;
     }

@@ -16,6 +16,7 @@
 #include "agent/run/driver.h"
 #include "agent/run/feature.h"
 #include "agent/run/feature_turn.h"
+#include "agent/run/spoken.h"
 #include "agent/run/think.h"
 
 #include "agent/feature/mode/step_tools.h"
@@ -26,8 +27,6 @@
 static const char answer_text[] =
     "The plan was carried out as far as it could be. Answer the request now, from the results "
     "above, in the user's language. Say plainly what was not done or failed.";
-
-static const char unwanted_text[] = "No plan was accepted. What should be done differently?";
 
 static void read_round(chela_run *run) {
     struct ch_mode_state *k = ch_mode_state(run);
@@ -87,9 +86,11 @@ static void mode_on_call(chela_run *run, const struct ch_block *call, enum ch_ca
 
 /* --- ends of a turn --------------------------------------------------------------- */
 
-void ch_mode_say(chela_run *run, struct ch_sv given, const char *otherwise, enum ch_reason reason) {
-    ch_feature_turn_say(run, ch_sv_trim(given).n ? ch_sv_trim(given) : ch_sv_str(otherwise),
-                        reason);
+void ch_mode_say(chela_run *run, struct ch_sv given, enum ch_say otherwise, enum ch_reason reason) {
+    struct ch_sv text = ch_sv_trim(given);
+    if (!text.n)
+        text = ch_sv_str(ch_say(otherwise, ch_run_language(run)));
+    ch_feature_turn_say(run, text, reason);
 }
 
 /* True: the reason ends the whole run, so the run cannot continue without the role. */
@@ -222,7 +223,7 @@ static bool answer_by_plan(chela_run *run) {
                                     &why) < 0 ||
             !ch_sv_trim(ch_buf_sv(&text)).n)
             continue;
-        ch_mode_say(run, ch_buf_sv(&text), "", CH_REASON_COMPLETED);
+        ch_feature_turn_say(run, ch_sv_trim(ch_buf_sv(&text)), CH_REASON_COMPLETED);
         return true;
     }
     return false;
@@ -232,7 +233,7 @@ static bool leave_to_model(chela_run *run) {
     struct ch_mode_state *k = ch_mode_state(run);
     CH_BUF_AUTO text = {0};
     if (is_routed_to_agent(k)) { /* the agent's answer is the answer */
-        ch_mode_say(run, k->round.past[0].result, "", CH_REASON_COMPLETED);
+        ch_feature_turn_say(run, ch_sv_trim(k->round.past[0].result), CH_REASON_COMPLETED);
         return true;
     }
     if (k->round.answer && answer_by_plan(run))
@@ -252,7 +253,7 @@ static bool mode_take_turn(chela_run *run) {
     struct ch_mode_state *k = ch_mode_state(run);
     const struct ch_plan_progress *r = &k->round;
     if (r->refusals >= CH_LIMIT_PLANS) {
-        ch_mode_say(run, CH_SV(""), unwanted_text, CH_REASON_CLARIFICATION);
+        ch_mode_say(run, CH_SV(""), CH_SAY_PLAN_UNWANTED, CH_REASON_CLARIFICATION);
         return true;
     }
     if (!r->planned && k->mode == &ch_route_feature && !k->plans) {

@@ -11,6 +11,7 @@
 #include "agent/feature/mode/role.h"
 #include "agent/feature/mode/plan_progress.h"
 #include "agent/run/feature_turn.h"
+#include "base/say.h"
 #include "json/writer.h"
 
 struct ch_mode_state {
@@ -43,8 +44,9 @@ struct ch_mode_state {
 struct ch_mode_state *ch_mode_state(const chela_run *run); /* NULL: the run has no mode */
 
 /* --- mode.c: ends of a turn. The caller must not use the turn afterwards */
-/* Ends the run with a role's text, or with `otherwise` if the text is empty. */
-void ch_mode_say(chela_run *run, struct ch_sv text, const char *otherwise, enum ch_reason reason);
+/* Ends the run with a role's text, or with `otherwise`, in the person's language, if the text is
+ * empty. */
+void ch_mode_say(chela_run *run, struct ch_sv text, enum ch_say otherwise, enum ch_reason reason);
 /* A role gave no usable answer. True: a warning states this and the alternative, and the run
  * continues. False: the run has ended. */
 bool ch_mode_does_without(chela_run *run, enum ch_role_kind role, const struct ch_role_answer *a,

@@ -121,10 +121,10 @@ static void on_planner(const struct ch_role_answer *a, void *user) {
     if (!a->v)
         return;
     if (ch_sv_is(action, "clarify"))
-        ch_mode_say(run, ch_json_get_str(a->v, "question"), "What exactly is wanted?",
+        ch_mode_say(run, ch_json_get_str(a->v, "question"), CH_SAY_WHAT_EXACTLY,
                     CH_REASON_CLARIFICATION);
     else if (ch_sv_is(action, "refuse"))
-        ch_mode_say(run, ch_json_get_str(a->v, "reason"), "This cannot be done here.",
+        ch_mode_say(run, ch_json_get_str(a->v, "reason"), CH_SAY_CANNOT_HERE,
                     CH_REASON_REFUSED);
     else
         planning_take_plan(run, a->v);
@@ -150,7 +150,7 @@ static void planning_take_fixed(chela_run *run, const struct ch_json *plan) {
     tools.fixed = true;
     ch_planning_forget(k);
     if (k->round.refused.p) {
-        ch_mode_say(run, CH_SV(""), "The plan was not accepted.", CH_REASON_COMPLETED);
+        ch_mode_say(run, CH_SV(""), CH_SAY_PLAN_NOT_ACCEPTED, CH_REASON_COMPLETED);
         return;
     }
     if (ch_plan_steps_read(ch_json_get(plan, "steps"), &tools, &steps, &why) == 0) {

@@ -12,8 +12,6 @@
 #define PLANNER "planner"
 #define SURE 0.6
 
-static const char unclear[] = "I am not sure what to do with this. What exactly would you like?";
-
 /* The agent of this id, if the router may choose it; NULL: none. */
 static const chela_agent *agent_named(const chela_run *run, struct ch_sv id) {
     for (CH_LIST_EACH(i, &run->session->agent->rt->agents)) {
@@ -88,7 +86,7 @@ static void route(chela_run *run, const struct ch_json *v) {
     struct ch_sv action = ch_json_get_str(v, "action");
     struct ch_sv asks = ch_json_get_str(v, "question");
     if (!sure || (action.n && !ch_sv_is(action, "route"))) {
-        ch_mode_say(run, asks, unclear, CH_REASON_CLARIFICATION);
+        ch_mode_say(run, asks, CH_SAY_WHAT_IS_WANTED, CH_REASON_CLARIFICATION);
     } else if (planner) {
         ch_mode_state(run)->plans = true;
         ch_feature_turn_next(run);
@@ -97,7 +95,7 @@ static void route(chela_run *run, const struct ch_json *v) {
     } else if (agent_named(run, name)) {
         plan_one_step(run, v, CH_SV(CH_REACT_TOOL), name);
     } else { /* no target, or a name that the router invented */
-        ch_mode_say(run, asks, unclear, CH_REASON_CLARIFICATION);
+        ch_mode_say(run, asks, CH_SAY_WHAT_IS_WANTED, CH_REASON_CLARIFICATION);
     }
 }
 
@@ -109,7 +107,7 @@ static void on_router(const struct ch_role_answer *a, void *user) {
     if (!a->v)
         return;
     if (ch_sv_is(ch_json_get_str(a->v, "action"), "refuse"))
-        ch_mode_say(run, ch_json_get_str(a->v, "reason"), "Nothing here can do that.",
+        ch_mode_say(run, ch_json_get_str(a->v, "reason"), CH_SAY_CANNOT_HERE,
                     CH_REASON_REFUSED);
     else
         route(run, a->v);

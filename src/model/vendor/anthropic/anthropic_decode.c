@@ -623,7 +623,8 @@ static int anthropic_decode_on_body(struct ch_decoder *d, struct ch_sv body,
     struct event e = {0};
     if (!ch_members_read(body, &d->scratch, message_members, CH_LEN(message_members), &e))
         return ch_decode_malformed(err);
-    if (!ch_sv_is(e.kind, "message") || !e.content.n)
+    bool message = e.kind.n ? ch_sv_is(e.kind, "message") : e.stop.n > 0; /* as in examples */
+    if (!message || !e.content.n)
         return ch_decode_error(d, body, err);
     d->recognised = true;
     use_message(d, &e);
