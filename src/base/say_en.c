@@ -20,6 +20,7 @@ const char *const ch_say_en[CH_SAYS] = {
     [CH_SAY_DECIDE_WHICH] = "Say which: /approve ID, /approve ID allow-always, or /deny ID REASON.",
     [CH_SAY_DECIDE_UNKNOWN] = "No call with that id waits here.",
     [CH_SAY_DECIDE_FAILED] = "The decision failed: {1}",
+    [CH_SAY_DECIDE_ERROR] = "{1}",
     [CH_SAY_ONLY_OWNER_DECIDES] = "Only an owner of this channel may decide.",
     [CH_SAY_ONLY_OWNER] = "Only an owner of this channel may do that.",
     [CH_SAY_ASK_SECRET] =

@@ -21,6 +21,7 @@
     X(DECIDE_WHICH)                                                                            \
     X(DECIDE_UNKNOWN)                                                                          \
     X(DECIDE_FAILED)    /* {1}: why */                                                         \
+    X(DECIDE_ERROR)     /* {1}: why; on a card */                                              \
     X(ONLY_OWNER_DECIDES)                                                                      \
     X(ONLY_OWNER)                                                                              \
     X(ASK_SECRET)       /* {1}: name of the secret, {2}: id */                                 \

@@ -21,6 +21,7 @@ const char *const ch_say_zh[CH_SAYS] = {
         "请说明是哪一个：/approve 编号、/approve 编号 allow-always，或 /deny 编号 加理由。",
     [CH_SAY_DECIDE_UNKNOWN] = "这里没有这个编号的待定操作。",
     [CH_SAY_DECIDE_FAILED] = "决定没有生效，原因见网关的日志。",
+    [CH_SAY_DECIDE_ERROR] = "决定没有生效，原因见网关的日志。",
     [CH_SAY_ONLY_OWNER_DECIDES] = "只有这个频道的所有者可以决定。",
     [CH_SAY_ONLY_OWNER] = "只有这个频道的所有者可以这样做。",
     [CH_SAY_ASK_SECRET] = "下面的操作需要同意：其中有一个密钥（{1}），不能在这里显示。"

@@ -15,7 +15,7 @@ void ch_decided_in_words(const struct chela_channel_decision *d, enum chela_lang
     if (late)
         ch_buf_add_str(out, ch_say(CH_SAY_DECIDED_BEFORE, to));
     else if (err)
-        ch_say_add(out, CH_SAY_DECIDE_FAILED, to, CH_SAY_VALUES(ch_sv_str(err->message)));
+        ch_say_add(out, CH_SAY_DECIDE_ERROR, to, CH_SAY_VALUES(ch_sv_str(err->message)));
     else
         ch_buf_add_str(out, ch_say(key_of(d->word), to));
 }

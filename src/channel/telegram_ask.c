@@ -89,10 +89,13 @@ void ch_telegram_decided(void *c, const struct chela_channel_decision *d, const 
     CH_BUF_AUTO answer = {0};
     enum chela_language to = ch_say_language_of_question(what);
     (void)c;
-    ch_decided_in_words(d, to, err, &answer);
-    if (!err) {
-        ch_buf_addf(&answer, "\n%s\n\n", what);
-        ch_decided_by(d, to, &answer);
+    struct ch_sv said = ch_sv_str(
+        ch_say(strcmp(d->word, "deny") == 0 ? CH_SAY_DENIED : CH_SAY_ALLOWED, to));
+    if (err) {
+        ch_decided_in_words(d, to, err, &answer);
+    } else {
+        ch_buf_addf(&answer, "%.*s\n%s\n\n", CH_SV_FMT(said), what);
+        ch_say_add(&answer, CH_SAY_DECIDED_BY, to, CH_SAY_VALUES(said, ch_sv_str(d->by)));
     }
     write(answer.p, answer.n, out);
 }

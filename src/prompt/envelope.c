@@ -156,6 +156,7 @@ static void add_text_member(struct ch_jw *w, const char *key, const char *text, 
 }
 
 static void add_trusted(const struct chela_inbound *in, const char *session, struct ch_jw *w) {
+    size_t empty = w->out->n + 1;
     ch_jw_begin(w, '{');
     add_id_member(w, "channel", in->channel);
     add_id_member(w, "account", in->account);
@@ -169,6 +170,8 @@ static void add_trusted(const struct chela_inbound *in, const char *session, str
         ch_jw_ktime(w, "time", in->ts);
     if (in->mentioned)
         ch_jw_kbool(w, "mentioned", true);
+    if (w->out->n > empty)
+        ch_jw_kcstr(w, "schema", CH_ENVELOPE_SCHEMA);
     ch_jw_end(w, '}');
 }
 

@@ -13,6 +13,9 @@
 #include "base/buf.h"
 #include "chela/channel.h"
 
+/* Name and version of the trusted metadata's form. A member that is added keeps the version. */
+#define CH_ENVELOPE_SCHEMA "chela.inbound_meta.v1"
+
 #define CH_NOTE_OPEN "<runtime_note>"
 #define CH_NOTE_REPEATS "<runtime_note about=\"rules\">" /* repeats earlier text */
 #define CH_NOTE_CLOSE "</runtime_note>"

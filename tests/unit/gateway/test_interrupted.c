@@ -225,7 +225,7 @@ static void test_press_while_opening(void **state) {
     (void)state;
     struct ch_lane *l = use_lane();
     l->ready = false;
-    ch_approval_decision_apply_in_words(w.chat, &d, NULL, on_decided, NULL);
+    ch_approval_decision_apply_in_words(w.chat, &d, NULL, CHELA_LANGUAGE_EN, on_decided, NULL);
     settle();
     assert_int_equal(w.log.n, 0); /* the session may say soon that no such call waits */
     w.passed += 1500;
