@@ -100,109 +100,113 @@ static int review_ask(struct reviewing *r, enum chela_review_action action, char
 
 /* --- output */
 
-static char *member(const char *json, const char *pointer) {
-    size_t n;
+typedef int element_fn(const char *json, size_t n, void *user);
 
-    return chela_json_get(json, strlen(json), pointer, &n);
+/* Calls fn for each element of a member that is an array. */
+static void each(const char *json, size_t len, const char *pointer, element_fn *fn, void *user) {
+    size_t n = 0;
+    char *list = chela_json_get(json, len, pointer, &n);
+
+    if (list)
+        chela_json_each(list, n, fn, user);
+    chela_free(list);
 }
 
-/* A member of each element of an array, until one lacks it. */
-static char *element(const char *json, const char *array, size_t i, const char *name) {
-    char *pointer = ch_format("/%s/%zu%s%s", array, i, *name ? "/" : "", name);
-    char *value = member(json, pointer);
+static int tell_file(const char *json, size_t n, void *user) {
+    static const char *const names[] = {"/path", "/ask", "/conflict", "/large"};
+    struct ch_console *c = user;
+    char *v[4];
 
-    free(pointer);
-    return value;
+    chela_json_get_all(json, n, names, v, 4);
+    if (v[0] && v[1])
+        ch_console_note(c, "%s: %s; applied only with --file %s", v[0], v[1], v[0]);
+    if (v[0] && v[2])
+        ch_console_note(c, "%s: changed in the workspace since the run read it", v[0]);
+    if (v[0] && v[3])
+        ch_console_note(c, "%s: too large for the patch", v[0]);
+    for (size_t i = 0; i < 4; i++)
+        chela_free(v[i]);
+    return 0;
 }
 
-static bool has_element(const char *json, const char *array, size_t i, const char *name) {
-    char *value = element(json, array, i, name);
-    bool has = value != NULL;
+/* A name of a branch or tag, as a string of JSON. */
+static int add_ref(const char *json, size_t n, void *user) {
+    char **list = user, *ref = chela_json_get(json, n, "", NULL);
+    char *longer = ch_format("%s%s%s", *list, **list ? ", " : ": ", ref ? ref : "");
 
-    chela_free(value);
-    return has;
-}
-
-static void tell_files(struct ch_console *c, const char *json) {
-    char *path;
-
-    for (size_t i = 0; (path = element(json, "files", i, "path")); i++) {
-        char *ask = element(json, "files", i, "ask");
-        if (ask)
-            ch_console_note(c, "%s: %s; applied only with --file %s", path, ask, path);
-        if (has_element(json, "files", i, "conflict"))
-            ch_console_note(c, "%s: changed in the workspace since the run read it", path);
-        if (has_element(json, "files", i, "large"))
-            ch_console_note(c, "%s: too large for the patch", path);
-        chela_free(ask);
-        chela_free(path);
-    }
-}
-
-/* ": refs/heads/main, refs/tags/v1"; the caller frees it. */
-static char *list_refs(const char *json, size_t i) {
-    char *list = ch_dup(""), *pointer, *ref;
-
-    for (size_t k = 0;; k++) {
-        pointer = ch_format("refs/%zu", k);
-        ref = element(json, "repositories", i, pointer);
-        free(pointer);
-        if (!ref)
-            return list;
-        char *longer = ch_format("%s%s%s", list, k ? ", " : ": ", ref);
-        free(list);
-        list = longer;
-        chela_free(ref);
-    }
+    free(*list);
+    *list = longer;
+    chela_free(ref);
+    return 0;
 }
 
 /* A patch cannot hold the parts of a repository. */
-static void tell_repositories(struct ch_console *c, const char *json) {
-    char *path;
+static int tell_repository(const char *json, size_t n, void *user) {
+    static const char *const names[] = {"/path", "/files"};
+    char *v[2], *refs = ch_dup("");
 
-    for (size_t i = 0; (path = element(json, "repositories", i, "path")); i++) {
-        char *files = element(json, "repositories", i, "files");
-        char *refs = list_refs(json, i);
-        ch_console_note(c,
+    chela_json_get_all(json, n, names, v, 2);
+    each(json, n, "/refs", add_ref, &refs);
+    if (v[0] && v[1])
+        ch_console_note(user,
                         "%s: %s changed files of the repository%s; not in the patch, applied only "
                         "with --file %s",
-                        path, files, refs, path);
-        free(refs);
-        chela_free(files);
-        chela_free(path);
-    }
+                        v[0], v[1], refs, v[0]);
+    free(refs);
+    chela_free(v[0]);
+    chela_free(v[1]);
+    return 0;
 }
 
 static void show_diff(struct reviewing *r, const char *json) {
-    char *patch = member(json, "/patch");
+    size_t n = strlen(json);
+    char *patch = chela_json_get(json, n, "/patch", NULL);
 
     if (patch)
         ch_console_print(&r->console, patch, strlen(patch));
     chela_free(patch);
-    tell_files(&r->console, json);
-    tell_repositories(&r->console, json);
+    each(json, n, "/files", tell_file, &r->console);
+    each(json, n, "/repositories", tell_repository, &r->console);
+}
+
+struct told {
+    struct reviewing *r;
+    const char *what; /* "applied" or "discarded" */
+    size_t n;
+};
+
+static int tell_done(const char *json, size_t n, void *user) {
+    struct told *t = user;
+    char *path = chela_json_get(json, n, "", NULL);
+    char *line = ch_format("%s %s\n", t->what, path ? path : "");
+
+    ch_console_print(&t->r->console, line, strlen(line));
+    t->n++;
+    free(line);
+    chela_free(path);
+    return 0;
+}
+
+static int tell_left(const char *json, size_t n, void *user) {
+    static const char *const names[] = {"/path", "/why"};
+    char *v[2];
+
+    chela_json_get_all(json, n, names, v, 2);
+    if (v[0] && v[1])
+        ch_console_note(user, "left out: %s: %s; name it with --file %s", v[0], v[1], v[0]);
+    chela_free(v[0]);
+    chela_free(v[1]);
+    return 0;
 }
 
 static void show_applied(struct reviewing *r, const char *json) {
-    const char *list = r->flags.discard ? "discarded" : "applied";
-    char *path;
-    size_t n = 0;
+    struct told t = {.r = r, .what = r->flags.discard ? "discarded" : "applied"};
+    size_t n = strlen(json);
 
-    for (; (path = element(json, list, n, "")); n++) {
-        char *line = ch_format("%s %s\n", list, path);
-        ch_console_print(&r->console, line, strlen(line));
-        free(line);
-        chela_free(path);
-    }
-    if (n == 0)
-        ch_console_note(&r->console, "nothing was %s", list);
-    for (size_t i = 0; (path = element(json, "left", i, "path")); i++) {
-        char *why = element(json, "left", i, "why");
-        ch_console_note(&r->console, "left out: %s: %s; name it with --file %s", path,
-                        why ? why : "", path);
-        chela_free(why);
-        chela_free(path);
-    }
+    each(json, n, r->flags.discard ? "/discarded" : "/applied", tell_done, &t);
+    if (t.n == 0)
+        ch_console_note(&r->console, "nothing was %s", t.what);
+    each(json, n, "/left", tell_left, &r->console);
 }
 
 /* --- the commands */
