@@ -273,6 +273,10 @@ struct chela_prompt_opts {
     /* Percentage of the context for the descriptions of tools; 0: 15. If the descriptions
      * need more, an event WARNING is sent, and the selection AUTO describes only some. */
     unsigned tools_share;
+    /* A prompt (chela/prompt.h) whose text takes the place of `system` of the agent, unless that
+     * is set: its name, and the values of its variables as a JSON object (NULL: none). Each
+     * session gets the version that is pinned, rolled out to it, or the newest. */
+    const char *name, *vars;
 };
 #define CHELA_PROMPT_OPTS(...) {.size = sizeof(struct chela_prompt_opts), __VA_ARGS__}
 

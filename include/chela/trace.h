@@ -84,6 +84,17 @@ CHELA_API int chela_trace_request(chela_store *store, const char *key, unsigned 
                                   enum chela_request_form form, char **out, size_t *out_len,
                                   struct chela_error *err);
 
+/* Forms of other programs in which a session can be written. */
+enum chela_export_form {
+    CHELA_EXPORT_ATIF = 0,  /* the agent trajectory interchange format, version 1.7 */
+    CHELA_EXPORT_OPENAI = 1 /* {"messages":[...]}, as in a request to Chat Completions */
+};
+
+/* Write a session as a JSON object in the form of other programs. Keys are redacted.
+ * Errors: also CHELA_EINVAL: there is no such form. */
+CHELA_API int chela_trace_export(chela_store *store, const char *key, enum chela_export_form form,
+                                 char **out, struct chela_error *err);
+
 /* A part of the setup of requests. */
 struct chela_setup_part {
     const char *setup;  /* id */

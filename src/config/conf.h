@@ -69,6 +69,9 @@ struct ch_conf_egress {
     const char *allow, *deny, *ask;
 };
 
+/* A text `system` that begins so is JSON: {"prompt","vars"}. */
+#define CH_CONF_PROMPT "\xe2\x81\xa0"
+
 struct ch_conf_agent {
     struct ch_conf_item item;
     struct ch_conf_egress egress;

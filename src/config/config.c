@@ -22,6 +22,7 @@
 #include "config/programs.h"
 #include "config/show.h"
 #include "guard/secrets.h"
+#include "json/writer.h"
 #include "io/loop_entry.h"
 #include "model/provider/facts_book.h"
 #include "tool/call/command.h"
@@ -455,13 +456,33 @@ static const char *const *settings_of(const chela_config *cfg, const struct ch_c
     return n ? list : NULL;
 }
 
+/* Instructions: a text, or a prompt with values. */
+static void fill_system(const chela_config *cfg, const char *system, struct ch_agent_opts *o) {
+    CH_ARENA_AUTO arena = {0};
+    CH_BUF_AUTO vars = {0};
+    const struct ch_json *v = NULL;
+    size_t n = strlen(CH_CONF_PROMPT);
+    if (!system || strncmp(system, CH_CONF_PROMPT, n) != 0) {
+        FILL(system, system);
+        return;
+    }
+    if (o->system || o->prompt.name)
+        return; /* the caller's count */
+    ch_json_parse(&arena, ch_sv_str(system + n), CH_JSON_STRICT, &v, NULL, NULL);
+    struct ch_jw w = ch_jw(&vars);
+    if (ch_json_get(v, "vars"))
+        ch_jw_value(&w, ch_json_get(v, "vars"));
+    o->prompt.name = ch_arena_str(cfg->arena, ch_json_get_str(v, "prompt"));
+    o->prompt.vars = vars.n ? ch_arena_str(cfg->arena, ch_buf_sv(&vars)) : NULL;
+}
+
 static void config_fill(const chela_config *cfg, const struct ch_conf_agent *a,
                         struct ch_agent_opts *o) {
     const struct ch_conf_agent *d = &cfg->conf.defaults;
     FILL(id, a->item.name);
     fill_models(o, EITHER(a, d, models));
     FILL(toolset.embedding, EITHER(a, d, embedding));
-    FILL(system, EITHER(a, d, system));
+    fill_system(cfg, EITHER(a, d, system), o);
     FILL(workspace, EITHER(a, d, workspace));
     FILL(tools, "*");
     FILL(allow, with_calls(cfg, EITHER(a, d, allow), a, d));

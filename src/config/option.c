@@ -290,9 +290,10 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_AGENT, "embedding", CH_CFG_MODEL, 0, AGENT(embedding),
      .help = "embedding model of a service with OpenAI's protocol; `topk` and memory then also "
              "compare by meaning; see tools.md, memory.md"},
-    {CH_SCOPE_AGENT, "systemPrompt", CH_CFG_TEXT, 0, AGENT(system),
+    {CH_SCOPE_AGENT, "systemPrompt", CH_CFG_SYSTEM, 0, AGENT(system),
      .help = "instructions: the section \"Instructions\" of the system prompt; `\"\"`: no "
-             "generated sections about tools, working and safety"},
+             "generated sections about tools, working and safety; `{ prompt: NAME, vars: {} }`: a "
+             "prompt file, see prompts.md"},
     {CH_SCOPE_AGENT, "systemPromptMode", CH_CFG_CHOICE, 0, AGENT(system_mode),
      .words = "section|replace", .otherwise = "section",
      .help = "`replace`: `systemPrompt` replaces the generated sections about tools, working and "

@@ -47,6 +47,7 @@ enum ch_cfg_member {
 /* X(name, name for users, the member that a value fills: enum ch_cfg_member) */
 #define CH_CFG_TYPES(X)                                                                        \
     X(TEXT, "text", TEXT)                                                                      \
+    X(SYSTEM, "text, or { prompt, vars }", TEXT) /* CH_CONF_PROMPT and JSON for a prompt */   \
     X(NAME, "name", TEXT) /* [a-zA-Z0-9_-]{1,64} */                                            \
     X(PATH, "path", TEXT) /* resolved against the file's directory */                          \
     X(URL, "http(s) URL", TEXT)                                                                \

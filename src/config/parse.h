@@ -34,6 +34,9 @@ int ch_cfg_value(struct ch_cfg_parser *p, const struct ch_json *v, const struct 
 /* Value readers outside of values.c. */
 int ch_cfg_read_folder(struct ch_cfg_parser *p, const struct ch_json *v,
                        const struct ch_option *o, void *out);
+/* Instructions: a text, or the name of a prompt with values. */
+int ch_cfg_read_system(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                       void *out);
 int ch_cfg_read_pins(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
                      void *out);
 int ch_cfg_read_rollout(struct ch_cfg_parser *p, const struct ch_json *v,

@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "chela/prompt.h"
 #include "config/parse.h"
+#include "json/writer.h"
 
 int ch_cfg_read_folder(struct ch_cfg_parser *p, const struct ch_json *v,
                        const struct ch_option *o, void *out) {
@@ -103,7 +104,35 @@ int ch_cfg_read_rollout(struct ch_cfg_parser *p, const struct ch_json *v,
     return 0;
 }
 
-/* --- applying the rules -------------------------------------------------------------------- */
+/* --- the instructions of an agent -------------------------------------------------------- */
+
+int ch_cfg_read_system(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                       void *out) {
+    struct ch_option text = *o;
+    CH_BUF_AUTO json = {0};
+    struct ch_jw w = ch_jw(&json);
+    text.type = CH_CFG_TEXT;
+    if (v->type != CH_JSON_OBJECT)
+        return ch_cfg_value(p, v, &text, out);
+    const struct ch_json *name = ch_json_get(v, "prompt"), *vars = ch_json_get(v, "vars");
+    for (CH_JSON_MEMBERS(k, m, v)) {
+        (void)m;
+        if (!ch_sv_is(ch_json_str(k), "prompt") && !ch_sv_is(ch_json_str(k), "vars"))
+            return ch_cfg_bad(p, k, "systemPrompt: unknown key %.*s; expected prompt and vars",
+                              CH_SV_FMT(ch_json_str(k)));
+    }
+    if (!ch_json_str(name).n)
+        return ch_cfg_bad(p, name ? name : v, "systemPrompt: expected { prompt: NAME, vars: {} }");
+    if (vars && vars->type != CH_JSON_OBJECT)
+        return ch_cfg_wrong_type(p, vars, "a mapping of variables to values");
+    ch_buf_add_str(&json, CH_CONF_PROMPT);
+    ch_jw_value(&w, v);
+    *(const char **)out = ch_arena_str(p->cfg->arena, ch_buf_sv(&json));
+    ch_cfg_place(p, v, *(const char **)out);
+    return 0;
+}
+
+/* --- applying the rules ------------------------------------------------------------------ */
 
 static int config_prompts_blame(const chela_config *cfg, const struct ch_conf_item *item,
                                 const char *key, int rc, struct chela_error *err) {

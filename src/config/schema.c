@@ -66,6 +66,11 @@ static const char *const text_patterns[] = {
 #define RULES                                                                     \
     "{\"type\":\"array\",\"items\":{\"anyOf\":[" TEXTS ",{\"type\":\"object\","       \
     "\"minProperties\":1,\"maxProperties\":1,\"additionalProperties\":" TEXTS "}]}}"
+/* A text, or the name of a prompt with values. */
+#define SYSTEM                                                                    \
+    "[" TEXTS ",{\"type\":\"object\",\"properties\":{\"prompt\":" TEXTS                \
+    ",\"vars\":{\"type\":\"object\"}},\"required\":[\"prompt\"],"                    \
+    "\"additionalProperties\":false}]"
 /* A roll-out: versions and percentages. */
 #define SHARES                                                                    \
     "{\"type\":\"object\",\"additionalProperties\":{\"type\":\"integer\",\"minimum\":0," \
@@ -192,7 +197,8 @@ static void schema_write_type(struct ch_jw *w, const struct ch_option *o) {
         ch_jw_kcstr(w, "type", "object");
         return;
     case CH_CFG_CHECK:
-        ch_jw_kraw(w, "anyOf", CH_SV(CHECK));
+    case CH_CFG_SYSTEM:
+        ch_jw_kraw(w, "anyOf", o->type == CH_CFG_CHECK ? CH_SV(CHECK) : CH_SV(SYSTEM));
         return;
     case CH_CFG_ONE:
         write_scope(w, o->of, false, CH_SV(""));

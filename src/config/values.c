@@ -771,6 +771,7 @@ int ch_cfg_value(struct ch_cfg_parser *p, const struct ch_json *v, const struct 
                  void *out) {
     static reader *const readers[] = {
         [CH_CFG_TEXT] = values_read_text,
+        [CH_CFG_SYSTEM] = ch_cfg_read_system,
         [CH_CFG_NAME] = values_read_name,
         [CH_CFG_PATH] = read_path,
         [CH_CFG_URL] = values_read_url,

@@ -186,6 +186,13 @@ same "its recorded results answer the calls" "1 1 false" "$(get '"\(.summary.pas
 check "it has no second effect" test ! -e "$tmp/effects"
 chela eval add k1 --store "sqlite:$tmp/s.db" --out added.json
 exits "no file is replaced" 2
+chela sessions export k1 --store "sqlite:$tmp/s.db" --format atif
+check "a session as a trajectory: calls and results in one step, without gaps" jq -e '.schema_version == "ATIF-v1.7" and ([.steps[].step_id] == [1, 2, 3]) and .steps[0].source == "user"
+    and .steps[1].tool_calls[0].function_name == "notify" and .steps[1].observation.results[0].source_call_id == .steps[1].tool_calls[0].tool_call_id
+    and .steps[2].metrics.prompt_tokens > 0 and .final_metrics.total_steps == 3' "$out"
+chela sessions export k1 --store "sqlite:$tmp/s.db" --format openai
+check "a session as messages" jq -e '[.messages[].role] == ["user", "assistant", "tool", "assistant"] and (.messages[1].tool_calls[0].function.arguments | fromjson | .text == "hello")
+    and .messages[2].tool_call_id == .messages[1].tool_calls[0].id' "$out"
 chela eval add k1 --turn 99 --store "sqlite:$tmp/s.db"
 exits "a turn that the session does not have" 2
 chela eval add nobody --store "sqlite:$tmp/s.db"

@@ -272,6 +272,8 @@ static void use_store(const char *key, const char *copy) {
            CHELA_ENOENT);
     EXPECT(!chela_why_versus(store, key, key, NULL));
     EXPECT(!chela_eval_add(store, key, 99, NULL));
+    EXPECT(chela_trace_export(store, key, CHELA_EXPORT_OPENAI, &text, NULL) == 0);
+    drop(text);
     EXPECT(!chela_eval_compare("{}", "{}", NULL));
     EXPECT(!chela_eval_render("{}", CHELA_EVAL_TEXT, NULL));
     EXPECT(!chela_eval_import("{}", 2, "x", NULL));

@@ -904,6 +904,14 @@ static void do_eval_texts(struct sweep *cx) {
     chela_free(chela_eval_import(row, sizeof(row) - 1, "a.jsonl", NULL));
 }
 
+static void do_trace_export(struct sweep *cx) {
+    chela_store *store = borrow(cx);
+    char *text = NULL;
+    chela_trace_export(store, key_of(cx), CHELA_EXPORT_ATIF, &text, NULL);
+    chela_free(text);
+    give_back(cx, store);
+}
+
 static void do_eval_add(struct sweep *cx) {
     chela_store *store = borrow(cx);
     chela_free(chela_eval_add(store, key_of(cx), 0, NULL));
@@ -1286,6 +1294,7 @@ static const struct sweep_row rows[] = {
     {"chela_eval_render", do_eval_texts, PURE, NULL},
     {"chela_eval_import", do_eval_texts, PURE, NULL},
     {"chela_eval_add", do_eval_add, SHARED, NULL},
+    {"chela_trace_export", do_trace_export, SHARED, NULL},
     {"chela_runtime_survey", do_runtime_survey, SHARED, NULL},
     {"chela_error_name", do_error_name, PURE, NULL},
     {"chela_error_text", do_error_text, PURE, NULL},

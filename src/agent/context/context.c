@@ -1,5 +1,6 @@
 /* context.c -- see context.h. */
 #include "agent/context/context.h"
+#include "agent/context/role_prompts.h"
 #include "agent/handle/lookup.h"
 #include "agent/handle/run.h"
 #include "agent/journal/emit.h"
@@ -63,10 +64,24 @@ static int check_shares(chela_agent *a, struct chela_error *err) {
                    a->id, c->system_share, c->output_share);
 }
 
+/* The instructions of a session without a roll-out, which also shows that the prompt can be
+ * used. */
+static int keep_instructions(chela_agent *a, struct chela_error *err) {
+    CH_BUF_AUTO text = {0};
+    struct chela_error why = {0};
+    int rc = ch_instructions_render(a, NULL, &text, NULL, &why);
+    if (rc < 0)
+        return ch_fail(err, CHELA_ECONFIG, "agent %s: systemPrompt: %s", a->id, why.message);
+    a->context.instructions = ch_arena_str(&a->arena, ch_buf_sv(&text));
+    return 0;
+}
+
 int ch_context_configure(chela_agent *a, const struct ch_agent_opts *o,
                          struct chela_error *err) {
     struct ch_context_conf *c = &a->context;
     c->instructions = context_keep(a, o->system);
+    c->prompt = o->system ? NULL : context_keep(a, o->prompt.name);
+    c->vars = context_keep(a, o->prompt.vars);
     c->replaces = o->prompt.system_replaces || (o->system && !*o->system);
     c->file_max = o->prompt.project_file_max;
     c->files_max = o->prompt.project_files_max;
@@ -79,6 +94,8 @@ int ch_context_configure(chela_agent *a, const struct ch_agent_opts *o,
     int rc = ch_choice_check(CHELA_CHOICE_PROMPT_STYLE, c->style, err);
     if (rc == 0)
         rc = check_shares(a, err);
+    if (rc == 0 && c->prompt)
+        rc = keep_instructions(a, err);
     return rc < 0 ? rc : keep_lists(a, o, err);
 }
 
@@ -281,6 +298,24 @@ static struct ch_system_opts system_opts(const chela_session *s, unsigned flags,
     };
 }
 
+/* The instructions that the agent's prompt has for this session, and their fingerprint. If the
+ * version that was rolled out cannot be used, the agent's instructions stay. */
+static void take_instructions(chela_session *s, struct ch_buf *out) {
+    struct ch_context_conf *known = &ch_agent_root(s->agent)->context;
+    const char *fingerprint = NULL;
+    struct chela_error err = {0};
+    if (!s->agent->context.prompt)
+        return;
+    if (ch_instructions_render(s->agent, s->key, out, &fingerprint, &err) < 0) {
+        ch_buf_clear(out);
+        ch_buf_addf(&s->context.warnings, "the prompt that was rolled out cannot be used: %s%c",
+                    err.message, '\0');
+        return;
+    }
+    ch_shared_text_release(CH_TAKE(known->printed));
+    s->context.fingerprint = ch_shared_text(&known->fingerprint, ch_sv_str(fingerprint));
+}
+
 static void make_system(chela_run *run, unsigned flags) {
     chela_session *s = run->session;
     const chela_agent *a = s->agent;
@@ -294,11 +329,15 @@ static void make_system(chela_run *run, unsigned flags) {
     CH_BUF_AUTO runtime = {0};
     describe_runtime(a, &runtime);
     struct ch_system_opts o = system_opts(s, flags, budget.system, ch_buf_str(&runtime));
+    CH_BUF_AUTO given = {0};
+    take_instructions(s, &given);
+    o.given = given.n ? ch_buf_str(&given) : o.given;
     struct ch_sections sections;
     char *text =
         flags & MINIMAL ? ch_system_minimal(&o, &sections) : ch_system_full(&o, &cut, &sections);
     keep_system(s, text, &sections);
-    bool own = a->base || flags & READS || cut.n; /* has its own agent, files or warning */
+    /* has its own agent, files, version of a prompt, or warning */
+    bool own = a->base || flags & READS || a->context.prompt || cut.n;
     known->key = own ? 0 : s->context.key;
     known->budget = budget.system;
     if (cut.n)

@@ -9,6 +9,7 @@
 #include "chela/prompt.h"
 #include "io/loop_entry.h"
 #include "json/writer.h"
+#include "model/provider/target.h"
 #include "prompt/prompts.h"
 #include "prompt/prompts_builtin.h"
 #include "prompt/tokens.h"
@@ -249,4 +250,27 @@ char *chela_prompt_render(chela_runtime *rt, const struct chela_prompt_query *q,
                (int64_t)(ch_tokens(ch_buf_sv(&text.system)) + ch_tokens(ch_buf_sv(&text.user))));
     ch_jw_end(&w, '}');
     return ch_buf_take(&out);
+}
+
+int ch_instructions_render(const chela_agent *a, const char *session, struct ch_buf *out,
+                           const char **fingerprint, struct chela_error *err) {
+    const struct ch_prompts *c = ch_role_prompts(a->rt, err);
+    struct ch_prompt_query q = {.name = a->context.prompt,
+                                .model = a->ntargets ? a->targets[0]->spec : NULL,
+                                .session = session};
+    CH_ARENA_AUTO arena = {0};
+    CH_PROMPT_TEXT_AUTO text = {0};
+    struct ch_prompt_value *list = NULL;
+    const struct ch_prompt *used;
+    size_t n = 0;
+    const char *vars = a->context.vars ? a->context.vars : "{}";
+    int rc = c ? read_values(&arena, ch_sv_str(vars), &list, &n, err) : CHELA_ENOENT;
+    if (rc == 0)
+        rc = ch_prompts_render(c, &q, list, n, &text, &used, err);
+    if (rc < 0)
+        return rc;
+    ch_buf_add_sv(out, ch_sv_trim(ch_buf_sv(text.system.n ? &text.system : &text.user)));
+    if (fingerprint)
+        *fingerprint = used->fingerprint;
+    return 0;
 }

@@ -11,6 +11,11 @@ struct ch_prompts;
 const struct ch_prompts *ch_role_prompts(chela_runtime *rt, struct chela_error *err);
 void ch_role_prompts_free(chela_runtime *rt);
 
+/* Appends the instructions that the agent's prompt (context.prompt) has for a session; session
+ * NULL: without a roll-out. *fingerprint (may be NULL) is borrowed until the prompts change. */
+int ch_instructions_render(const chela_agent *a, const char *session, struct ch_buf *out,
+                           const char **fingerprint, struct chela_error *err);
+
 /* The other names by which a role's prompt may call a value. */
 extern const struct ch_prompt_alias {
     const char *name, *other;

@@ -24,6 +24,8 @@ struct ch_tool_settings;
 /* Settings of an agent's system prompt (context.h). */
 struct ch_context_conf { /* texts live in the agent's arena and may be NULL */
     const char *instructions, *reminder, *docs;
+    const char *prompt, *vars; /* the prompt that gives each session its instructions, and its
+                                * values as JSON; NULL: none */
     bool replaces; /* the instructions replace the generated ones */
     const char *added;                       /* appended to the system prompt of one conversation */
     const char *const *files, *const *rules; /* NULL-terminated; files may be NULL */

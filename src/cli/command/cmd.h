@@ -31,7 +31,7 @@ extern const struct ch_cmd ch_cmd_pairing_list, ch_cmd_pairing_approve, ch_cmd_p
 extern const struct ch_cmd ch_cmd_skills_list, ch_cmd_skills_show, ch_cmd_skills_add,
     ch_cmd_skills_remove;
 extern const struct ch_cmd ch_cmd_prompt_list, ch_cmd_prompt_show, ch_cmd_prompt_render,
-    ch_cmd_prompt_test;
+    ch_cmd_prompt_test, ch_cmd_prompt_history, ch_cmd_prompt_diff;
 extern const struct ch_cmd ch_cmd_tools_list, ch_cmd_tools_show, ch_cmd_tools_call;
 extern const struct ch_cmd ch_cmd_tools_select;
 extern const struct ch_cmd ch_cmd_schema_check, ch_cmd_schema_validate, ch_cmd_schema_clean;

@@ -20,7 +20,7 @@
 
 struct flags {
     struct ch_setup_flags setup;
-    const char *status, *prefix, *key;
+    const char *status, *prefix, *key, *format;
     int64_t limit, at_turn;
     struct ch_real older_than;
     bool json;
@@ -61,8 +61,12 @@ static const struct ch_opt fork_opts[] = {
     {.name = NULL},
 };
 
-static const struct ch_opt plain_opts[] = {
+static const struct ch_opt export_opts[] = {
     WHERE,
+    {"format", 0, CH_OPT_CHOICE, AT(format), "chela|atif|openai", 0, 0, "Output",
+     "the journal, for 'chela sessions import' (chela, the default); a trajectory for other "
+     "programs, version 1.7 of ATIF (atif); the messages as in a request to Chat Completions "
+     "(openai)"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -348,8 +352,24 @@ static int export_line(const char *p, size_t n, void *user) {
     return ch_console_failure(&s->console);
 }
 
+/* Writes the session in the form of other programs. */
+static int sessions_export_form(struct sessions *s, enum chela_export_form form) {
+    char *text = NULL;
+    int rc = chela_trace_export(s->store, s->args.words[0], form, &text, &s->err);
+    if (rc == 0) {
+        ch_console_print(&s->console, text, strlen(text));
+        ch_console_print(&s->console, "\n", 1);
+    }
+    chela_free(text);
+    return rc;
+}
+
 static int sessions_export_session(struct sessions *s) {
+    const char *format = s->flags.format;
     int rc = sessions_need_word(s, "export [flags] KEY");
+    if (rc == 0 && format && strcmp(format, "chela") != 0)
+        return sessions_export_form(s, strcmp(format, "atif") == 0 ? CHELA_EXPORT_ATIF
+                                                                   : CHELA_EXPORT_OPENAI);
     return rc < 0 ? rc : chela_store_export(s->store, s->args.words[0], export_line, s, &s->err);
 }
 
@@ -488,10 +508,11 @@ const struct ch_cmd ch_cmd_sessions_fork = {
 const struct ch_cmd ch_cmd_sessions_export = {
     .name = "sessions export",
     .args = "KEY",
-    .summary = "write a session as JSON lines",
+    .summary = "write a session as JSON",
     .about = "Writes a session to standard output, one JSON object per line: the session, then "
-             "every record of its journal. 'chela sessions import' reads this format.",
-    .opts = plain_opts,
+             "every record of its journal. 'chela sessions import' reads this format. --format "
+             "writes one object in the form of other programs instead, with keys redacted.",
+    .opts = export_opts,
     .run = run_export,
 };
 

@@ -58,6 +58,8 @@ const struct ch_cmd *const ch_command_table[] = {
     &ch_cmd_prompt_show,
     &ch_cmd_prompt_render,
     &ch_cmd_prompt_test,
+    &ch_cmd_prompt_history,
+    &ch_cmd_prompt_diff,
     &ch_cmd_schema_check,
     &ch_cmd_schema_validate,
     &ch_cmd_schema_clean,
