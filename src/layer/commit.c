@@ -160,6 +160,10 @@ static void keep_owner_of_directory(const struct step *s, int fd) {
 static int fill_file(const struct step *s, int from, int to, unsigned mode) {
     struct stat st;
 
+    /* with its blocks allocated, ext4 does not write the file out at the rename */
+    if (fstat(from, &st) == 0 && st.st_size > 0 && fallocate(to, 0, 0, st.st_size) < 0 &&
+        errno == ENOSPC)
+        return -ENOSPC;
     int rc = copy_bytes(from, to);
     if (rc < 0)
         return rc;
