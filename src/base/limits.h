@@ -602,8 +602,8 @@
 #define CH_LIMIT_KEPT_REPLY CH_MB         /* what is remembered beside the calls of one reply */
 #define CH_LIMIT_KEPT_BYTES (32 * CH_MB)  /* the same for all replies */
 #define CH_LIMIT_KEPT_LOOKS 512           /* names that one request looks for in the store */
-#define CH_LIMIT_RECENT_EVENTS 2048       /* events of a session kept for clients that reconnect */
-#define CH_LIMIT_RECENT_EVENT_BYTES (512 * CH_KB) /* these events, in total */
+#define CH_LIMIT_HELD_PIECES (512 * CH_KB) /* pieces of a reply kept for a reader until the records
+                                             before them are committed */
 #define CH_LIMIT_SOCKET_FRAMES 64         /* frames of a client that wait for an earlier answer */
 #define CH_LIMIT_SCAN_SESSIONS 1000       /* sessions that one query of a scan reads */
 #define CH_LIMIT_LISTED 1000              /* sessions in one answer */

@@ -58,7 +58,7 @@ serve_watched() {
 }
 begin() { # KEY TEXT EVENT: the run has come so far
     post "/api/sessions/$1/messages" "{\"text\":\"$2\"}"
-    curl -sSN -m 600 -H "Authorization: Bearer $token" -H 'Last-Event-ID: start:0' "$gateway/api/sessions/$1/events" >"$tmp/events" 2>/dev/null &
+    curl -sSN -m 600 -H "Authorization: Bearer $token" -H 'Last-Event-ID: 0' "$gateway/api/sessions/$1/events" >"$tmp/events" 2>/dev/null &
     follower=$!
     for _ in {1..400}; do grep -q "\"type\":\"$3\"" "$tmp/events" && return; sleep 0.05; done
     return 1
@@ -82,7 +82,7 @@ kill -TERM "$gateway_pid"
 ends_with "at rest it ends at once" 0
 
 serve_watched
-check "while a model thinks" begin long "think long" model_request
+check "while a model thinks" begin long "think long" run_start
 kill -TERM "$gateway_pid"
 ends_with "it waits as long as it was told" 0
 wait "$follower"
@@ -92,7 +92,7 @@ ends_with "and ends" 0
 
 thinks 3600000
 serve_watched
-check "while a model thinks, before a reload" begin reload "think long" model_request
+check "while a model thinks, before a reload" begin reload "think long" run_start
 configure 3600 'tokenEnv: NO_SUCH_TOKEN'
 (cd "$space" && believe)
 kill -HUP "$gateway_pid"
@@ -108,7 +108,7 @@ ends_with "and ends again" 0
 configure 3600
 thinks 3600000
 serve_watched
-check "while a model thinks, with all the time in the world" begin twice "think long" model_request
+check "while a model thinks, with all the time in the world" begin twice "think long" run_start
 kill -TERM "$gateway_pid"
 for _ in {1..400}; do
     anon GET /readyz

@@ -141,6 +141,10 @@ struct chela_session {
     /* A run began with messages that waited; may be NULL. */
     void (*on_begun)(chela_session *s, void *user);
     void *begun_user;
+    /* Records up to seq are committed; may be NULL. */
+    void (*on_committed)(chela_session *s, uint64_t seq, void *user);
+    void *committed_user;
+    bool watched; /* readers follow the records: each is written at once */
     struct ch_spending *spending; /* NULL: the host sets no limit */
     chela_wake_fn *on_wake;     /* may be NULL */
     void *wake_user;

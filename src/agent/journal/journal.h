@@ -15,7 +15,8 @@
  * to one. A message is the neutral JSON of model/message/message.h.
  *
  *   INBOUND     A message was accepted. {"run","mode":"start|steer|follow_up|collect",
- *               ["prompt"],"message",["event","to","drop_if"]}. event: id in the inbox;
+ *               ["prompt","agent"],"message",["event","to","drop_if"]}. agent: the run's, if it
+ *               is not the session's first; event: id in the inbox;
  *               to: address of the answer (mailbox.h); drop_if: as in chela_run_opts.
  *               mode start: the message joins the transcript here, and prompt is the
  *               fingerprint of the prompt. Other modes: the message waits for a MESSAGE

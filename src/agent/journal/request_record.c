@@ -16,8 +16,7 @@
 #include "model/message/message_json.h"
 
 static void request_append(chela_run *owner, enum ch_record_type type, struct ch_sv json) {
-    owner->session->agent->rt->journal->ops->append(owner->session->journal->log, type, json,
-                                                    CH_SYNC_LATER);
+    ch_run_journal_append(owner->session, type, json, CH_SYNC_LATER);
 }
 
 /* --- parts ---------------------------------------------------------------------------- */

@@ -92,7 +92,7 @@ static void run_journal_on_opened(const struct ch_log_head *head, void *past,
     chela_session *s = user;
     struct ch_run_journal *k = s->journal;
 
-    k->safe = head->last;
+    k->safe = k->last_record = head->last;
     s->inherited = head->served;
     k->agent = head->agent;
     k->state = CH_RUN_JOURNAL_OPEN;
@@ -209,11 +209,20 @@ static struct ch_jw run_journal_begin(struct ch_run_journal *k, const chela_run 
     return w;
 }
 
+uint64_t ch_run_journal_append(chela_session *s, enum ch_record_type type, struct ch_sv json,
+                               enum ch_sync sync) {
+    struct ch_run_journal *k = s->journal;
+
+    if (s->watched && sync == CH_SYNC_LATER)
+        sync = CH_SYNC_SOON;
+    return k->last_record = ops(s)->append(k->log, type, json, sync);
+}
+
 /* Ends the record and appends it to the log. Returns its position. */
 static uint64_t run_journal_append(chela_session *s, struct ch_jw *w, enum ch_record_type type,
                                    enum ch_sync sync) {
     ch_jw_end(w, '}');
-    return ops(s)->append(s->journal->log, type, ch_buf_sv(&s->journal->scratch), sync);
+    return ch_run_journal_append(s, type, ch_buf_sv(&s->journal->scratch), sync);
 }
 
 static void run_journal_write_message(struct ch_jw *w, const struct ch_msg *m) {
@@ -274,6 +283,8 @@ uint64_t ch_run_journal_inbound(chela_run *run, const struct ch_msg *m, const ch
     run_journal_count(run, 1, 0);
     struct ch_jw w = run_journal_begin(k, run);
     ch_jw_kcstr(&w, "mode", "start");
+    if (k->agent && strcmp(k->agent, run->session->agent->id) != 0)
+        ch_jw_kcstr(&w, "agent", run->session->agent->id);
     if (prompt)
         ch_jw_kcstr(&w, "prompt", prompt);
     ch_principal_write(ch_run_origin_principal(run), &w);

@@ -43,6 +43,7 @@ struct ch_run_journal {
     struct chela_error err;         /* reason of FAILED */
     struct ch_journal_replay *past; /* owned: the unfinished run in the journal; NULL: none */
     uint64_t safe;                  /* records up to here are committed */
+    uint64_t last_record;           /* position of the newest record, committed or not */
     struct ch_run last;             /* machine of the last run, as read */
     struct ch_buf scratch;
     struct ch_part_ids parts;       /* parts of requests that are stored */
@@ -58,6 +59,11 @@ static inline struct ch_run_journal *ch_run_journal_of_session(const chela_sessi
 static inline struct ch_run_journal *ch_run_journal_of(const chela_run *run) {
     return ch_run_journal_of_session(run->session);
 }
+
+/* Appends a record. While readers follow the session (session->watched), none waits for the
+ * next one to be written. Returns its position. */
+uint64_t ch_run_journal_append(chela_session *s, enum ch_record_type type, struct ch_sv json,
+                               enum ch_sync sync);
 
 /* Channel data of a message that is queued. */
 struct ch_inbound_origin { /* members may be NULL */

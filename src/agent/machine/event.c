@@ -277,18 +277,27 @@ static const char *event_name_of(const struct chela_event *ev) {
                                        : chela_event_name(inner);
 }
 
-char *chela_event_json(const struct chela_event *ev) {
-    struct ch_buf out = {0};
-    struct ch_jw w = ch_jw(&out);
+void ch_event_write(const struct chela_event *ev, const struct ch_event_place *place,
+                    struct ch_buf *out) {
+    struct ch_jw w = ch_jw(out);
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "type", event_name_of(ev));
     ch_jw_kcstr(&w, "run", ev->run);
     ch_jw_kint(&w, "seq", (int64_t)ev->seq);
     ch_jw_kint(&w, "ts", ev->ts);
+    if (place && place->cursor)
+        ch_jw_kcstr(&w, "cursor", place->cursor);
+    if (place && place->passing)
+        ch_jw_kbool(&w, "ephemeral", true);
     writers[ev->type](&w, ev);
     if (ev->type == CHELA_EV_CHILD)
         writers[ev->child.event->type](&w, ev->child.event);
     ch_jw_end(&w, '}');
+}
+
+char *chela_event_json(const struct chela_event *ev) {
+    struct ch_buf out = {0};
+    ch_event_write(ev, NULL, &out);
     return ch_buf_take(&out);
 }
 

@@ -22,6 +22,15 @@ static inline struct ch_sv ch_unstr(struct chela_str s) {
     return ch_sv(s.p, s.n);
 }
 
+/* Where an event stands in its session, for readers that come back. */
+struct ch_event_place {
+    const char *cursor; /* position in the session; NULL: none */
+    bool passing; /* the event is not stored: later records replace it */
+};
+/* Writes an event as chela_event_json does, with its place. place may be NULL. */
+void ch_event_write(const struct chela_event *ev, const struct ch_event_place *place,
+                    struct ch_buf *out);
+
 /* RUN_END of a session's run: people are told in a sentence (ending.h), and the log has the
  * reason and the error, which may be a service's own words. Other ends are not logged. */
 void ch_event_log_end(const char *session, const struct chela_event *ev);

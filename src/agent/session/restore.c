@@ -58,6 +58,8 @@ static void restore_on_opened(chela_session *s, struct ch_journal_replay *past) 
 static void restore_on_committed(chela_session *s, uint64_t seq) {
     if (s->run)
         ch_run_committed(s->run, seq);
+    if (s->on_committed && !s->closed)
+        s->on_committed(s, seq, s->committed_user);
 }
 
 static void restore_on_lost(chela_session *s, const struct chela_error *err) {

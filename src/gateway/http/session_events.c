@@ -1,10 +1,12 @@
 /* session_events.c -- GET /api/sessions/{key}/events.
  *
- * The id of an event is run:seq. A client that reconnects with Last-Event-ID receives the
- * events it missed. If that event is no longer remembered, the client receives an event
- * named `gap`, then all remembered events. The events of a session that another process has
- * come from its journal (tail.h); their ids are run:seq@record. */
+ * The events come from the records of the session (tail.h), so their ids are positions, which every
+ * process understands. A client that reconnects with Last-Event-ID, or ?after=, receives what it
+ * missed. If the session has no such position, the client receives an event named `gap`, then
+ * everything from the start. */
 #include "gateway/http/session_events.h"
+
+#include <stdio.h>
 
 #include "agent/handle/run.h"
 #include "base/limits.h"
@@ -13,6 +15,7 @@
 #include "gateway/lane/client_input.h"
 #include "gateway/lane/lane.h"
 #include "gateway/lane/tail.h"
+#include "gateway/request/http_route.h"
 #include "gateway/request/request.h"
 
 struct event_follower {
@@ -20,13 +23,16 @@ struct event_follower {
     struct ch_lane_watcher watcher;
     struct ch_notice_watcher notices; /* ?notices=1 */
     bool until_end;
+    char *run;     /* owned: the run that is followed; NULL: whichever */
     char *earlier; /* owned: id of the run before the one that is followed; NULL: none */
+    bool begun;    /* an event of `run` came */
     void (*ready)(struct ch_request *req); /* ch_session_events_prepare */
 };
 
 static void follower_free(struct event_follower *f) {
     ch_lane_unwatch(&f->watcher);
     ch_notices_unwatch(&f->notices);
+    ch_free(f->run);
     ch_free(f->earlier);
     ch_free(f);
 }
@@ -46,51 +52,33 @@ static void follower_on_deleted(struct ch_lane_watcher *w) {
     follower_end(CH_CONTAINER(w, struct event_follower, watcher));
 }
 
-static int follower_send(void *user, const char *id, struct ch_sv json) {
-    return ch_request_send_event(user, NULL, id, json);
+static int follower_send(void *user, const char *cursor, struct ch_sv json) {
+    return ch_request_send_event(user, NULL, cursor, json);
+}
+
+static void follower_on_piece(struct ch_lane_watcher *w, const char *cursor, struct ch_sv json) {
+    struct event_follower *f = CH_CONTAINER(w, struct event_follower, watcher);
+    if (!f->run || f->begun)
+        follower_send(f->request, cursor, json);
 }
 
 static void follower_on_event(struct ch_lane_watcher *w, const struct chela_event *ev) {
     struct event_follower *f = CH_CONTAINER(w, struct event_follower, watcher);
-    ch_lane_write_event(f->request->gw, w, ev, follower_send, f->request);
+    if (f->run && !f->begun && strcmp(f->run, ev->run) != 0)
+        return; /* the end of an earlier run, whose record was not committed yet */
+    f->begun = true;
+    ch_tail_write_event(w, ev, follower_send, f->request);
     if (ev->type != CHELA_EV_RUN_END || !f->until_end ||
         (f->earlier && strcmp(f->earlier, ev->run) == 0))
         return;
     follower_end(f);
 }
 
-static const struct ch_lane_event *recent_event(const struct ch_lane *l, size_t i) {
-    return &l->recent[(l->recent_first + i) % CH_LIMIT_RECENT_EVENTS];
-}
-
-/* A bare sequence number means the newest event with that number. */
-static bool event_has_id(const struct ch_lane_event *t, struct ch_sv id) {
-    const char *seq = strrchr(t->id, ':');
-    return ch_sv_is(id, t->id) || ch_sv_is(id, seq + 1);
-}
-
-void ch_session_events_replay(const struct ch_lane *l, struct ch_sv last,
-                              ch_session_events_fn *tell, void *user) {
-    size_t from = l->nrecent;
-    while (from > 0 && !event_has_id(recent_event(l, from - 1), last))
-        from--;
-    if (from == 0 && !tell(NULL, user))
-        return;
-    for (size_t i = from; i < l->nrecent; i++)
-        if (!tell(recent_event(l, i), user))
-            return;
-}
-
-static bool follower_send_again(const struct ch_lane_event *t, void *user) {
-    if (!t)
-        return ch_request_send_event(user, "gap", NULL, CH_SV("{}")) == 0;
-    return ch_request_send_event(user, NULL, t->id, ch_sv_str(t->json)) == 0;
-}
-
 static struct event_follower *follower_new(struct ch_request *req, bool until_end) {
     struct event_follower *f = ch_alloc(sizeof(*f));
     f->request = req;
     f->watcher.event = follower_on_event;
+    f->watcher.piece = follower_on_piece;
     f->until_end = until_end;
     f->watcher.deleted = until_end ? NULL : follower_on_deleted;
     req->user = f;
@@ -105,27 +93,6 @@ static void follower_begin_stream(struct ch_request *req) {
     if (!f->until_end && ch_request_query(req, "notices").n)
         ch_notices_watch(req->gw->notices, &f->notices, req);
 }
-
-static void follower_start(struct event_follower *f, struct ch_lane *l) {
-    struct ch_request *req = f->request;
-    follower_begin_stream(req);
-    if (req->last_id.n)
-        ch_session_events_replay(l, req->last_id, follower_send_again, req);
-    ch_lane_watch(l, &f->watcher);
-    if (!f->until_end)
-        ch_request_forget_texts(req);
-}
-
-/* A message that interrupts a run, or waits for its end, causes the next run. */
-void ch_session_events_follow_run(struct ch_request *req, struct ch_lane *l,
-                                  const struct ch_delivery *d) {
-    struct event_follower *f = follower_new(req, true);
-    if (ch_client_input_begins_later(d) && l->run)
-        f->earlier = ch_strdup(l->run->id);
-    follower_start(f, l);
-}
-
-/* --- a session that another process has */
 
 static void follower_refuse(struct event_follower *f, const struct chela_error *err) {
     struct ch_request *req = f->request;
@@ -144,9 +111,26 @@ static void follower_on_tail(struct ch_lane_watcher *w, bool gap, const struct c
     }
     follower_begin_stream(f->request);
     if (gap)
-        follower_send_again(NULL, f->request);
-    ch_request_forget_texts(f->request);
+        ch_request_send_event(f->request, "gap", NULL, CH_SV("{}"));
+    if (!f->until_end)
+        ch_request_forget_texts(f->request);
 }
+
+/* A message that interrupts a run, or waits for its end, causes the next run. */
+void ch_session_events_follow_run(struct ch_request *req, struct ch_lane *l,
+                                  const struct ch_delivery *d) {
+    struct event_follower *f = follower_new(req, true);
+    char after[24];
+    if (ch_client_input_begins_later(d) && l->run)
+        f->earlier = ch_strdup(l->run->id);
+    else if (l->run)
+        f->run = ch_strdup(l->run->id);
+    int n = snprintf(after, sizeof(after), "%llu", (unsigned long long)ch_lane_committed(l));
+    ch_tail_open(req->gw, d->key, CH_TAIL_AFTER, ch_sv(after, (size_t)n), &f->watcher,
+                 follower_on_tail, f);
+}
+
+/* --- a session that another process has */
 
 static void follower_on_prepared(struct ch_lane_watcher *w, bool gap,
                                  const struct chela_error *err, void *user) {
@@ -179,15 +163,18 @@ void ch_session_events_await(struct ch_request *req, const struct ch_delivery *d
     ch_tail_await(&f->watcher, d->id, d->kind->turn == CH_TURN_JOINS, follower_settled, f);
 }
 
+struct ch_sv ch_session_events_after(struct ch_request *req) {
+    struct ch_sv after = ch_request_query(req, "after");
+    return req->last_id.n ? req->last_id : ch_http_route_decode_query(&req->arena, after);
+}
+
 static void follow_session(struct ch_request *req, struct ch_lane *l, bool elsewhere) {
     struct event_follower *f = follower_new(req, false);
-    if (!elsewhere) {
-        follower_start(f, l);
-        return;
-    }
+    struct ch_sv after = ch_session_events_after(req);
+    (void)l;
+    (void)elsewhere;
     ch_tail_open(req->gw, ch_arena_str(&req->arena, req->param),
-                 req->last_id.n ? CH_TAIL_AFTER : CH_TAIL_NOW, req->last_id, &f->watcher,
-                 follower_on_tail, f);
+                 after.n ? CH_TAIL_AFTER : CH_TAIL_NOW, after, &f->watcher, follower_on_tail, f);
 }
 
 void ch_session_events_get(struct ch_request *req) {

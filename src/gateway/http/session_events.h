@@ -1,4 +1,4 @@
-/* session_events.h -- the events of a session as a stream, and the replay of recent ones. */
+/* session_events.h -- the events of a session as a stream. */
 #ifndef CH_GATEWAY_SESSION_EVENTS_H
 #define CH_GATEWAY_SESSION_EVENTS_H
 #include "gateway/lane/delivery.h"
@@ -18,12 +18,7 @@ void ch_session_events_prepare(struct ch_request *req, const char *key,
 /* After ch_session_events_prepare: responds with the events that d causes, up to RUN_END. */
 void ch_session_events_await(struct ch_request *req, const struct ch_delivery *d);
 
-/* e NULL: a gap. False ends the replay. */
-typedef bool ch_session_events_fn(const struct ch_lane_event *e, void *user);
-/* Passes on the recent events after `last`, which is an event id or the sequence number from
- * one. If that event is no longer in memory: reports a gap, then passes on all recent
- * events. */
-void ch_session_events_replay(const struct ch_lane *l, struct ch_sv last,
-                              ch_session_events_fn *fn, void *user);
+/* The position that the client names, in Last-Event-ID or ?after=; empty: none. */
+struct ch_sv ch_session_events_after(struct ch_request *req);
 
 #endif

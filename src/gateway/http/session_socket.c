@@ -31,7 +31,6 @@ struct session_socket {
     const char *key;
     bool opening; /* the tail is being opened; frames wait */
     bool looked;  /* the next frame may be handled: the tail is open, or there was no session */
-    enum ch_tail_start later;   /* for a tail that is opened after a frame */
     struct ch_request *current; /* the nested request in progress; NULL: none */
     struct ch_list frames;      /* queued */
     size_t nframes, bytes;
@@ -94,14 +93,18 @@ void ch_session_sockets_close(chela_gateway *gw, bool all) {
 
 /* --- sending events */
 
-static int socket_send(void *user, const char *id, struct ch_sv json) {
-    (void)id;
+static int socket_send(void *user, const char *cursor, struct ch_sv json) {
+    (void)cursor;
     return ch_ws_peer_send(user, json);
+}
+
+static void socket_on_piece(struct ch_lane_watcher *w, const char *cursor, struct ch_sv json) {
+    socket_send(CH_CONTAINER(w, struct session_socket, watcher)->peer, cursor, json);
 }
 
 static void socket_on_event(struct ch_lane_watcher *w, const struct chela_event *ev) {
     struct session_socket *s = CH_CONTAINER(w, struct session_socket, watcher);
-    ch_lane_write_event(s->request->gw, w, ev, socket_send, s->peer);
+    ch_tail_write_event(w, ev, socket_send, s->peer);
     if (ev->type != CHELA_EV_RUN_END || !s->request->gw->draining)
         return;
     ch_ws_peer_close(s->peer, CH_WS_AWAY, "the gateway is stopping");
@@ -113,25 +116,13 @@ static void socket_on_deleted(struct ch_lane_watcher *w) {
     ch_ws_peer_close(s->peer, CH_WS_DONE, "the session was deleted");
 }
 
-static bool socket_send_again(const struct ch_lane_event *t, void *user) {
-    return ch_ws_peer_send(user, t ? ch_sv_str(t->json) : CH_SV("{\"type\":\"gap\"}")) == 0;
-}
-
 /* --- receiving frames */
 
-/* A frame was answered. The lane that the frame opened here is preferred to the tail, which has
- * only what is stored. */
+/* A frame was answered, which may have created the session. */
 static void socket_watch(struct session_socket *s, bool done) {
-    chela_gateway *gw = s->request->gw;
-    struct ch_lane *l = ch_lane_find(gw, s->request->param);
-    bool unheard = s->looked && s->watcher.tail && !s->watcher.record;
     s->looked = false;
-    if (l && l->ready && (unheard || !s->watcher.link.next)) {
-        ch_lane_unwatch(&s->watcher);
-        ch_lane_watch(l, &s->watcher);
-    } else if (done && !s->watcher.link.next) { /* another gateway has the new session */
-        ch_tail_open(gw, s->key, s->later, CH_SV(""), &s->watcher, NULL, NULL);
-    }
+    if (done && !s->watcher.link.next)
+        ch_tail_open(s->request->gw, s->key, CH_TAIL_ALL, CH_SV(""), &s->watcher, NULL, NULL);
 }
 
 /* Puts type, status and ref before the members of the response, which is an object. */
@@ -254,11 +245,10 @@ static void socket_on_tail(struct ch_lane_watcher *w, bool gap, const struct che
     }
     s->opening = false;
     s->looked = s->peer;
-    s->later = err && err->code == CHELA_ENOENT ? CH_TAIL_ALL : CH_TAIL_NOW;
     if (!s->peer)
         socket_accept(s);
     if (gap && !err)
-        socket_send_again(NULL, s->peer);
+        ch_ws_peer_send(s->peer, CH_SV("{\"type\":\"gap\"}"));
     ch_task_defer(req->gw->rt->loop, &s->next);
 }
 
@@ -268,10 +258,9 @@ static void socket_open_tail(struct session_socket *s, struct ch_sv after) {
                  socket_on_tail, s);
 }
 
-/* Is the session neither watched nor open here? */
+/* Another gateway may have created the session meanwhile. */
 static bool socket_must_look(const struct session_socket *s) {
-    const struct ch_lane *l = ch_lane_find(s->request->gw, s->request->param);
-    return !s->looked && !s->watcher.link.next && !(l && l->ready);
+    return !s->looked && !s->watcher.link.next;
 }
 
 static void socket_on_next(struct ch_task *t) {
@@ -319,25 +308,21 @@ static void socket_accept(struct session_socket *s) {
 }
 
 static void session_socket_open(struct ch_request *req, struct ch_lane *l, bool elsewhere) {
-    struct ch_sv after = ch_http_route_decode_query(&req->arena, ch_request_query(req, "after"));
+    struct ch_sv after = ch_session_events_after(req);
     struct session_socket *s = ch_alloc(sizeof(*s));
     s->request = req;
     s->key = ch_arena_str(&req->arena, req->param);
     s->watcher.event = socket_on_event;
+    s->watcher.piece = socket_on_piece;
     s->watcher.deleted = socket_on_deleted;
     s->next.fn = socket_on_next;
     ch_list_init(&s->frames);
     req->user = s;
     req->on_disconnect = socket_on_disconnect;
-    if (elsewhere) { /* accepted then: no event that follows the 101 is missed */
+    if (l || elsewhere) /* accepted then: no event that follows the 101 is missed */
         socket_open_tail(s, after);
-        return;
-    }
-    socket_accept(s);
-    if (l && after.n)
-        ch_session_events_replay(l, after, socket_send_again, s->peer);
-    if (l)
-        ch_lane_watch(l, &s->watcher);
+    else
+        socket_accept(s);
 }
 
 void ch_session_socket_open(struct ch_request *req) {

@@ -1,7 +1,7 @@
 /* lane.c -- see lane.h. */
 #include "gateway/lane/lane.h"
 
-#include <limits.h>
+#include <stdio.h>
 
 #include "agent/api/runtime.h"
 #include "agent/handle/lookup.h"
@@ -59,29 +59,25 @@ static void lane_set_idle(struct ch_lane *l) {
     ch_list_add(&l->gw->lanes, &l->link);
 }
 
-static void drop_oldest_event(struct ch_lane *l) {
-    struct ch_lane_event *t = &l->recent[l->recent_first];
-    l->recent_bytes -= strlen(t->json);
-    ch_free(t->id);
-    ch_free(t->json);
-    l->recent_first = (l->recent_first + 1) % CH_LIMIT_RECENT_EVENTS;
-    l->nrecent--;
+uint64_t ch_lane_position(const struct ch_lane *l) {
+    return l->session->journal ? l->session->journal->last_record : 0;
 }
 
-static const struct ch_lane_event *record_event(struct ch_lane *l, const struct chela_event *ev) {
-    CH_BUF_AUTO id = {0};
-    char *json = chela_event_json(ev);
-    if (!l->recent)
-        l->recent = ch_alloc(CH_LIMIT_RECENT_EVENTS * sizeof(*l->recent));
-    while (l->nrecent == CH_LIMIT_RECENT_EVENTS ||
-           (l->nrecent && l->recent_bytes > CH_LIMIT_RECENT_EVENT_BYTES))
-        drop_oldest_event(l);
-    ch_buf_addf(&id, "%s:%llu", ev->run, (unsigned long long)ev->seq);
-    struct ch_lane_event *t =
-        &l->recent[(l->recent_first + l->nrecent++) % CH_LIMIT_RECENT_EVENTS];
-    *t = (struct ch_lane_event){.id = ch_buf_take(&id), .json = json};
-    l->recent_bytes += strlen(json);
-    return t;
+uint64_t ch_lane_committed(const struct ch_lane *l) {
+    return l->session->journal ? l->session->journal->safe : 0;
+}
+
+bool ch_lane_is_unrecorded(const struct ch_lane *l) {
+    return !ch_run_journal_of_session(l->session);
+}
+
+struct ch_sv ch_lane_event_json(struct ch_lane *l, const struct chela_event *ev) {
+    char cursor[24];
+    if (!l->event_json.n) {
+        snprintf(cursor, sizeof(cursor), "%llu", (unsigned long long)ch_lane_position(l));
+        ch_event_write(ev, &(struct ch_event_place){cursor, true}, &l->event_json);
+    }
+    return ch_buf_sv(&l->event_json);
 }
 
 static void lane_on_event(const struct chela_event *ev, void *user);
@@ -139,7 +135,6 @@ static void lane_on_event(const struct chela_event *ev, void *user) {
     count_event(&l->gw->counters, ev);
     ch_event_log_end(l->session->key, ev);
     ch_health_state_observe(l->gw->health_state, ev);
-    const struct ch_lane_event *text = l->stored ? record_event(l, ev) : NULL;
     if (ev->type == CHELA_EV_RUN_START) {
         adopt_run(l);
         ch_lane_inbox_poke(l); /* events may join the run */
@@ -159,33 +154,30 @@ static void lane_on_event(const struct chela_event *ev, void *user) {
         l->gw->session_changed(l->gw);
     if (l->gw->on_event)
         l->gw->on_event(ev, l->gw->user);
-    l->gw->current_event = text ? ev : NULL;
-    l->gw->current_text = text;
+    ch_buf_clear(&l->event_json);
     for (; k != &l->watchers.head; k = next) {
         struct ch_lane_watcher *w = CH_CONTAINER(k, struct ch_lane_watcher, link);
         next = k->next;
         w->event(w, ev);
     }
-    l->gw->current_event = NULL;
     if (l->lost && ev->type == CHELA_EV_RUN_END && l->link.next)
         ch_lane_close(l);
 }
 
-void ch_lane_write_event(const chela_gateway *gw, const struct ch_lane_watcher *w,
-                         const struct chela_event *ev,
-                         int (*fn)(void *user, const char *id, struct ch_sv json), void *user) {
-    if (gw->current_event == ev && !w->tail) {
-        fn(user, gw->current_text->id, ch_sv_str(gw->current_text->json));
-        return;
-    }
-    CH_BUF_AUTO id = {0};
-    CH_AUTOFREE char *json = chela_event_json(ev);
-    ch_tail_event_id(w, ev, &id);
-    fn(user, ch_buf_str(&id), ch_sv_str(json));
-}
-
 void ch_lane_watch(struct ch_lane *l, struct ch_lane_watcher *w) {
     ch_list_add(&l->watchers, &w->link);
+    l->session->watched |= w->committed != NULL;
+}
+
+static void lane_on_committed(chela_session *s, uint64_t seq, void *user) {
+    struct ch_lane *l = user;
+    (void)s;
+    (void)seq;
+    for (CH_LIST_EACH(k, &l->watchers)) {
+        struct ch_lane_watcher *w = CH_CONTAINER(k, struct ch_lane_watcher, link);
+        if (w->committed)
+            w->committed(w);
+    }
 }
 
 void ch_lane_unwatch(struct ch_lane_watcher *w) {
@@ -223,9 +215,7 @@ int ch_lane_check_opts(chela_gateway *gw, const struct ch_lane_opts *o, struct c
 static void free_lane(struct ch_lane *l) {
     ch_lane_inbox_free(l->inbox);
     ch_buf_release(&l->taking);
-    while (l->nrecent)
-        drop_oldest_event(l);
-    ch_free(l->recent);
+    ch_buf_release(&l->event_json);
     chela_run_free(l->run);
     if (l->agent)
         ch_agent_close(l->agent);
@@ -325,11 +315,16 @@ void ch_lane_when_ready(struct ch_lane *l, struct ch_lane_wait *w) {
 static void lane_free_deferred(struct ch_task *t);
 
 static void lane_close_session(struct ch_lane *l) {
-    if (l->ready && l->session->journal)
-        l->known_record = l->session->journal->safe;
     chela_run_free(CH_TAKE(l->run));
     chela_session_close(l->session);
     ch_agent_close(CH_TAKE(l->agent));
+}
+
+static bool lane_has_readers(const struct ch_lane *l) {
+    for (CH_LIST_EACH(k, &l->watchers))
+        if (CH_CONTAINER(k, struct ch_lane_watcher, link)->committed)
+            return true;
+    return false;
 }
 
 /* If the agent cannot be made, the lane keeps the session that it has. */
@@ -359,6 +354,9 @@ static int attach_session(struct ch_lane *l, const struct ch_lane_opts *o,
     l->session->lost_user = l;
     l->session->on_begun = lane_on_begun;
     l->session->begun_user = l;
+    l->session->on_committed = lane_on_committed;
+    l->session->committed_user = l;
+    l->session->watched = lane_has_readers(l);
     ch_budgets_attach(l);
     chela_session_on_ready(l->session, lane_on_session_ready, l);
     return 0;
@@ -406,6 +404,8 @@ int ch_lane_open(chela_gateway *gw, const struct ch_lane_opts *o, struct ch_lane
     ch_list_add(&gw->lanes, &l->link);
     gw->nlanes++;
     lane_set_idle(l);
+    if (l->stored)
+        ch_tails_join(l);
     *out = l;
     return 0;
 }
@@ -498,32 +498,22 @@ static void lane_free_deferred(struct ch_task *t) {
     free_lane(l);
 }
 
-/* The position in the journal up to which the lane's watchers know the events, as the id of an
- * event. The run of the last event may not be stored, so the position names a record. */
-static void lane_write_position(const struct ch_lane *l, struct ch_buf *out) {
-    uint64_t known = l->ready ? l->session->journal->safe : l->known_record;
-    ch_buf_addf(out, ":%llu@%llu", ULLONG_MAX, (unsigned long long)known);
-}
-
-/* Another process has the session: some watchers continue with a tail of the journal. */
-static void lane_pass_on_watchers(struct ch_lane *l) {
-    CH_BUF_AUTO after = {0};
+/* Readers of the journal continue without the lane. */
+static void lane_dismiss_readers(struct ch_lane *l) {
     struct ch_link *k = l->watchers.head.next, *next;
-    lane_write_position(l, &after);
     for (; k != &l->watchers.head; k = next) {
         struct ch_lane_watcher *w = CH_CONTAINER(k, struct ch_lane_watcher, link);
         next = k->next;
-        if (!w->deleted)
+        if (!w->committed)
             continue;
         ch_lane_unwatch(w);
-        ch_tail_open(l->gw, l->session->key, CH_TAIL_AFTER, ch_buf_sv(&after), w, NULL, NULL);
+        w->deleted(w);
     }
 }
 
 void ch_lane_close(struct ch_lane *l) {
     struct ch_loop *loop = l->gw->rt->loop;
-    if (l->lost && l->stored)
-        lane_pass_on_watchers(l);
+    lane_dismiss_readers(l);
     l->unfinished = l->running ||
                     (l->agent && (chela_session_status(l->session) == CHELA_SESSION_PAUSED ||
                                   ch_input_queue_waiting(l->session) > 0));

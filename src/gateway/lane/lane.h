@@ -25,12 +25,16 @@ struct ch_lane_watcher {
     struct ch_link link;
     /* May remove this watcher, but no other. */
     void (*event)(struct ch_lane_watcher *w, const struct chela_event *ev);
-    /* The session was deleted, after its last event; w is not watching any more and may be freed.
-     * A watcher with this function continues with a tail when another process takes the session
-     * over. NULL: w watches until the end of a run. */
+    /* The lane was closed, or (watchers of a tail) the session was deleted, after its last event; w
+     * is not watching any more and may be freed. NULL: w watches until the end of a run. */
     void (*deleted)(struct ch_lane_watcher *w);
+    /* Of a lane: records were committed; may be NULL. */
+    void (*committed)(struct ch_lane_watcher *w);
+    /* Of a tail: an event that is not stored, as JSON; NULL: not wanted. */
+    void (*piece)(struct ch_lane_watcher *w, const char *cursor, struct ch_sv json);
     struct ch_tail *tail; /* the events come from the journal: tail.h; else NULL */
-    uint64_t record;      /* of a tail: the record of the last event */
+    uint64_t record;      /* of a tail: the record of the current event */
+    unsigned nth;         /* which event of the record that is, from 1; 0: the only one */
 };
 
 /* Waits until a lane's journal has been read; embedded in the struct of its owner. */
@@ -38,12 +42,6 @@ struct ch_lane_wait {
     struct ch_link link;
     /* err NULL: the lane is ready. Otherwise the lane is gone when this returns. */
     void (*ready)(struct ch_lane_wait *w, struct ch_lane *l, const struct chela_error *err);
-};
-
-/* A recent event, for clients that reconnect. */
-struct ch_lane_event {
-    char *id;   /* owned: "run:seq" */
-    char *json; /* owned */
 };
 
 struct ch_lane_opts {
@@ -72,12 +70,10 @@ struct ch_lane {
      * open. */
     void (*on_approval)(const struct chela_event *ev, void *user);
     void *on_approval_user;
-    struct ch_lane_event *recent; /* owned: a ring */
-    size_t recent_first, nrecent, recent_bytes;
     bool stored;
+    struct ch_buf event_json; /* see ch_lane_event_json; empty: not written yet */
     struct ch_buf taking; /* ids of events, each NUL-terminated: see ch_lane_take_later */
     bool ready; /* the journal and the inbox have been read */
-    uint64_t known_record; /* while not ready: the last record whose events the watchers have */
     bool lost;  /* another process has the session: closed when the run has ended */
     bool running;
     bool own_agent; /* see struct ch_lane_opts */
@@ -122,11 +118,15 @@ void ch_lane_when_ready(struct ch_lane *l, struct ch_lane_wait *w);
 
 void ch_lane_watch(struct ch_lane *l, struct ch_lane_watcher *w);
 void ch_lane_unwatch(struct ch_lane_watcher *w);
-/* Passes the id and the JSON of ev, which w receives now, to fn. All watchers of a stored session
- * share the texts. */
-void ch_lane_write_event(const chela_gateway *gw, const struct ch_lane_watcher *w,
-                         const struct chela_event *ev,
-                         int (*fn)(void *user, const char *id, struct ch_sv json), void *user);
+/* The JSON of the event that the lane's watchers receive now, with the position of the newest
+ * record, as an event that is not stored. All watchers share the text. */
+struct ch_sv ch_lane_event_json(struct ch_lane *l, const struct chela_event *ev);
+/* The position of the newest record, committed or not. */
+uint64_t ch_lane_position(const struct ch_lane *l);
+/* The position up to which records are committed. */
+uint64_t ch_lane_committed(const struct ch_lane *l);
+/* True: the session's journal has failed, so that events of the run have no records. */
+bool ch_lane_is_unrecorded(const struct ch_lane *l);
 
 /* The functions below begin or continue runs. opts->on_event and opts->user are set by the
  * lane. */

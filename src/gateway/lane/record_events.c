@@ -56,6 +56,7 @@ void ch_record_events_release(struct ch_record_events *s) {
         free_note(n);
     ch_buf_release(&s->session);
     ch_buf_release(&s->agent);
+    ch_buf_release(&s->run_agent);
     ch_buf_release(&s->run);
     ch_buf_release(&s->model);
     ch_buf_release(&s->answer);
@@ -128,7 +129,8 @@ static void begin_run(struct record_reading *r) {
     struct chela_event *ev = add_event(r, CHELA_EV_RUN_START);
     s->begun = true;
     ev->start.session = copy_text(r, ch_buf_sv(&s->session)).p;
-    ev->start.agent = copy_text(r, ch_buf_sv(&s->agent)).p;
+    const struct ch_buf *agent = s->run_agent.n ? &s->run_agent : &s->agent;
+    ev->start.agent = copy_text(r, ch_buf_sv(agent)).p;
     ev->start.model = copy_text(r, ch_buf_sv(&s->model)).p;
     ev->start.mode =
         (enum chela_mode)choice_of(r, CHELA_CHOICE_MODE, "mode", CHELA_MODE_REACT);
@@ -282,8 +284,10 @@ static void read_inbound(struct record_reading *r) {
     if (event.n)
         r->b->taken = copy_text(r, event).p;
     r->b->mode = copy_text(r, mode).p;
-    if (ch_sv_is(mode, "start"))
-        return; /* the STATE record that follows begins the run */
+    if (ch_sv_is(mode, "start")) { /* the STATE record that follows begins the run */
+        set_text(&r->s->run_agent, ch_json_get_str(r->v, "agent"));
+        return;
+    }
     struct record_note *n = ch_alloc(sizeof(*n));
     struct ch_sv text = first_text(ch_json_get(r->v, "message"));
     n->record = r->record->seq;
@@ -477,6 +481,28 @@ static void read_record(struct record_reading *r) {
         ch_arena_alloc(&r->b->arena, events_at_most(r) * sizeof(*r->b->events));
     if (type < CH_REC_TYPES && readers[type])
         readers[type](r);
+}
+
+bool ch_record_events_make(enum chela_event_type type) {
+    switch (type) {
+    case CHELA_EV_RUN_START:
+    case CHELA_EV_TURN_START:
+    case CHELA_EV_TURN_END:
+    case CHELA_EV_TOOL_CALL:
+    case CHELA_EV_TOOL_RESULT:
+    case CHELA_EV_SERVER_TOOL:
+    case CHELA_EV_MEDIA:
+    case CHELA_EV_APPROVAL_REQUIRED:
+    case CHELA_EV_CLIENT_TOOL_REQUIRED:
+    case CHELA_EV_STEERING:
+    case CHELA_EV_FOLLOW_UP:
+    case CHELA_EV_COMPACTION:
+    case CHELA_EV_EPOCH:
+    case CHELA_EV_RUN_END:
+        return true;
+    default:
+        return false;
+    }
 }
 
 struct ch_record_batch *ch_record_events_read(struct ch_record_events *s,

@@ -18,6 +18,7 @@
 struct ch_record_events {
     struct ch_buf session, agent; /* values for RUN_START; set by the owner */
     struct ch_buf run, model, answer;
+    struct ch_buf run_agent; /* of the run, if it is another one; else empty */
     struct ch_buf citations; /* sources of the answer, JSON */
     struct ch_list calls; /* calls of the last reply; struct record_call */
     struct ch_list notes; /* messages that wait; struct record_note */
@@ -43,8 +44,12 @@ struct ch_record_batch {
     const char *mode;  /* mode of the message of `taken`: "start", "steer", ... */
     struct chela_event *events;
     size_t n;
+    size_t first; /* events before this one are known already */
 };
 
+/* True: events of this type are made from records. A reply is one TEXT_DELTA there, so its
+ * pieces do not count. */
+bool ch_record_events_make(enum chela_event_type type);
 /* NULL: the record has no events. */
 struct ch_record_batch *ch_record_events_read(struct ch_record_events *s,
                                               const struct chela_store_record *r);

@@ -1,8 +1,10 @@
 /* tail.c -- see tail.h. */
 #include "gateway/lane/tail.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "agent/machine/event.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -14,12 +16,35 @@
 
 #define REFUSED_AFTER 3 /* readings without the awaited event, in the inbox or the journal */
 
+/* The last event that a client has: a record and the number of its event, or an earlier form. */
+struct tail_position {
+    uint64_t record, nth; /* nth 0: after all events of the record */
+    bool known;           /* `record` is set */
+    struct ch_sv run;     /* of the earlier forms; borrowed */
+    uint64_t seq;
+};
+
+/* An event without a record, which follows the record `after`. */
+struct tail_piece {
+    struct ch_link link;
+    uint64_t after;
+    size_t n;
+    char json[];
+};
+
 struct ch_tail {
     struct ch_link link; /* in the gateway's tails */
     chela_gateway *gw;
     struct ch_list watchers; /* at most one */
+    struct ch_lane_watcher live; /* in the lane of the session, if it is open here */
+    struct ch_lane *lane;        /* that one, while `live` is linked */
+    struct ch_list pieces;       /* struct tail_piece: their records are not passed on yet */
+    size_t pieces_bytes;
+    bool again;                  /* records were committed during the reading */
+    bool late;                   /* pieces of the reply in progress may have been missed */
     char *key;               /* owned */
     char *after, *awaited;   /* owned; may be NULL */
+    struct tail_position from; /* `after`, read */
     char *taken_as;          /* owned; see ch_tail_taken_as */
     enum ch_tail_start start;
     ch_tail_opened_fn *opened; /* NULL: already called, or no callback was given */
@@ -56,8 +81,12 @@ struct tail_reading {
 static int tail_on_row(const struct chela_store_session *s, void *user) {
     struct tail_reading *g = user;
     struct ch_tail *t = g->tail;
+    const struct tail_position *p = &t->from;
     g->gap = t->start == CH_TAIL_AWAIT && *s->owner && !ch_owner_serves(s->owner);
-    t->next = s->window ? s->window : 1;
+    if (t->start == CH_TAIL_AFTER)
+        g->gap = !p->run.p && (!p->known || p->record > s->last);
+    bool early = t->start == CH_TAIL_AFTER && (g->gap || (p->known && p->record < s->window));
+    t->next = s->window && !early ? s->window : 1;
     ch_record_events_release(&t->state); /* an earlier reading may have failed */
     t->state = (struct ch_record_events){0};
     ch_buf_add_str(&t->state.agent, s->agent);
@@ -101,7 +130,21 @@ static void tail_drop_batches(struct ch_list *list) {
         ch_record_batch_free(b);
 }
 
+static void tail_drop_piece(struct ch_tail *t, struct tail_piece *p) {
+    t->pieces_bytes -= p->n;
+    ch_list_del(&p->link);
+    ch_free(p);
+}
+
+static void tail_leave_lane(struct ch_tail *t) {
+    ch_list_del(&t->live.link);
+    t->lane = NULL;
+}
+
 static void tail_free(struct ch_tail *t) {
+    tail_leave_lane(t);
+    for (struct tail_piece *p; (p = CH_LIST_FIRST(&t->pieces, struct tail_piece, link));)
+        tail_drop_piece(t, p);
     ch_list_del(&t->link);
     for (struct ch_lane_watcher *w;
          (w = CH_LIST_FIRST(&t->watchers, struct ch_lane_watcher, link));)
@@ -125,6 +168,7 @@ static void tail_abandon(struct ch_tail *t) {
         return;
     }
     g->abandoned = true;
+    tail_leave_lane(t);
     ch_list_del(&t->link);
     for (struct ch_lane_watcher *w;
          (w = CH_LIST_FIRST(&t->watchers, struct ch_lane_watcher, link));)
@@ -171,41 +215,66 @@ static const struct ch_record_batch *tail_run_start(const struct ch_list *list) 
     return found;
 }
 
-/* The last event that a client has: "run:seq@record" of a tail, or "run:seq" of the gateway that
- * ran the session. */
-struct tail_position {
-    struct ch_sv run;
-    uint64_t seq, record;
-    bool has_record;
-};
+/* run:seq@record or run:seq; `after` ends with a NUL. */
+static struct tail_position tail_read_earlier_form(struct ch_sv after) {
+    const char *at = memrchr(after.p, '@', after.n);
+    size_t n = at ? (size_t)(at - after.p) : after.n;
+    const char *colon = memrchr(after.p, ':', n);
+    if (!colon)
+        return (struct tail_position){0};
+    return (struct tail_position){.run = ch_sv(after.p, (size_t)(colon - after.p)),
+                                  .seq = strtoull(colon + 1, NULL, 10),
+                                  .record = at ? strtoull(at + 1, NULL, 10) : 0,
+                                  .known = at != NULL};
+}
 
-static struct tail_position tail_read_position(struct ch_sv after) {
-    struct ch_sv id = after, record = ch_sv(NULL, 0);
-    const char *at = memrchr(after.p, '@', after.n), *colon;
-    if (at) {
-        id.n = (size_t)(at - after.p);
-        record = ch_sv(at + 1, after.n - id.n - 1);
+static bool tail_read_number(const char **p, uint64_t *out) {
+    const char *from = *p;
+    for (*out = 0; **p >= '0' && **p <= '9' && *p - from < 19; ++*p)
+        *out = *out * 10 + (uint64_t)(**p - '0');
+    return *p > from;
+}
+
+/* Text that is no position has neither a record nor a run. */
+static struct tail_position tail_read_position(const char *after) {
+    struct tail_position p = {0};
+    const char *at = after;
+    if (strchr(after, ':'))
+        return tail_read_earlier_form(ch_sv_str(after));
+    p.known = tail_read_number(&at, &p.record);
+    if (p.known && *at == '.') {
+        at++;
+        p.known = tail_read_number(&at, &p.nth);
+        if (p.nth == 0 && p.record > 0) /* before the first event of the record */
+            p.record--;
     }
-    colon = memrchr(id.p, ':', id.n);
-    return (struct tail_position){.run = ch_sv(id.p, colon ? (size_t)(colon - id.p) : 0),
-                                  .seq = colon ? strtoull(colon + 1, NULL, 10) : 0,
-                                  .record = record.n ? strtoull(record.p, NULL, 10) : 0,
-                                  .has_record = record.n > 0};
+    p.known &= *at == 0;
+    return p;
 }
 
 static void tail_drop_events(struct ch_record_batch *b, uint64_t seq) {
-    size_t past = 0;
-    while (past < b->n && b->events[past].seq <= seq)
-        past++;
-    b->events += past;
-    b->n -= past;
+    while (b->first < b->n && b->events[b->first].seq <= seq)
+        b->first++;
+}
+
+/* The first batch after a position. */
+static const struct ch_record_batch *tail_after_position(const struct ch_list *list,
+                                                         const struct tail_position *p) {
+    struct ch_record_batch *b = NULL;
+    while ((b = tail_next_batch(list, b)) && b->record <= p->record) {
+        if (b->record < p->record || p->nth == 0 || p->nth >= b->n)
+            continue;
+        b->first = p->nth;
+        return b;
+    }
+    return b;
 }
 
 static bool tail_is_of(const struct ch_record_batch *b, struct ch_sv run) {
     return b && b->n && ch_sv_is(run, b->events[0].run);
 }
 
-/* The first batch after a record. */
+/* The first batch after run:seq@record. */
 static const struct ch_record_batch *tail_after_record(const struct ch_list *list,
                                                        const struct tail_position *p, bool *gap) {
     struct ch_record_batch *b = NULL;
@@ -245,11 +314,17 @@ static int tail_skip(struct ch_tail *t, struct tail_reading *g) {
         return 0;
     if (t->start == CH_TAIL_RUN && !(first = tail_run_start(&g->batches)))
         return ch_fail(&g->err, CHELA_ENOENT, "no run is in progress");
+    if (t->start == CH_TAIL_AFTER && !t->from.run.p) {
+        if (!g->gap)
+            tail_drop_before(&g->batches, tail_after_position(&g->batches, &t->from));
+        return 0;
+    }
     if (t->start == CH_TAIL_AFTER) {
-        struct tail_position p = tail_read_position(ch_sv_str(t->after));
         g->gap = true;
-        first = p.has_record ? tail_after_record(&g->batches, &p, &g->gap)
-                             : tail_after_event(&g->batches, &p, &g->gap);
+        first = t->from.known ? tail_after_record(&g->batches, &t->from, &g->gap)
+                              : tail_after_event(&g->batches, &t->from, &g->gap);
+        if (g->gap)
+            return 0;
     }
     tail_drop_before(&g->batches, first);
     return 0;
@@ -263,9 +338,27 @@ static struct ch_lane_watcher *tail_watcher(const struct ch_tail *t) {
 
 static void tail_tell(struct ch_tail *t, const struct ch_record_batch *b) {
     struct ch_lane_watcher *w;
-    for (size_t i = 0; i < b->n && (w = tail_watcher(t)); i++) {
+    for (size_t i = b->first; i < b->n && (w = tail_watcher(t)); i++) {
         w->record = b->record;
+        w->nth = b->n > 1 ? (unsigned)i + 1 : 0;
         w->event(w, &b->events[i]);
+    }
+}
+
+static void tail_tell_piece(struct ch_lane_watcher *w, uint64_t after, struct ch_sv json) {
+    char cursor[24];
+    snprintf(cursor, sizeof(cursor), "%llu", (unsigned long long)after);
+    w->piece(w, cursor, json);
+}
+
+/* Passes on the pieces that follow records up to `upto`. */
+static void tail_tell_pieces(struct ch_tail *t, uint64_t upto) {
+    struct tail_piece *p;
+    while ((p = CH_LIST_FIRST(&t->pieces, struct tail_piece, link)) && p->after <= upto) {
+        struct ch_lane_watcher *w = tail_watcher(t);
+        if (w)
+            tail_tell_piece(w, p->after, ch_sv(p->json, p->n));
+        tail_drop_piece(t, p);
     }
 }
 
@@ -284,6 +377,7 @@ static void tail_tell_all(struct ch_tail *t, struct ch_list *batches) {
         t->moved |= b->n > 0;
         if (t->begins ? t->taken_as != NULL : t->moved)
             tail_tell_settled(t, NULL);
+        tail_tell_pieces(t, b->record - 1);
         if (!t->begins || t->taken_as)
             tail_tell(t, b);
         ch_record_batch_free(b);
@@ -305,6 +399,7 @@ static void tail_end_deleted(struct ch_tail *t) {
                 .text = {"", 0},
                 .error = {why, sizeof(why) - 1}}};
     w->record = t->next;
+    w->nth = 0;
     w->event(w, &end);
     if (deleted)
         deleted(w);
@@ -350,8 +445,15 @@ static void tail_on_timer(struct ch_timer *timer) {
         tail_free(t);
 }
 
-/* A run in progress is looked at often. */
+/* Where the session is open here, its commits say when to read. A run in progress elsewhere is
+ * looked at often. */
 static void tail_wait(struct ch_tail *t, bool news) {
+    if (t->again) {
+        tail_start_reading(t, !t->is_open);
+        return;
+    }
+    if (t->lane && t->is_open && !t->awaited)
+        return;
     bool busy = t->state.begun || t->awaited;
     int64_t most = busy ? CH_DEFAULT_TAIL_BUSY_MS : CH_DEFAULT_TAIL_IDLE_MS;
     t->wait_ms = news ? CH_DEFAULT_TAIL_MS : CH_MIN(2 * t->wait_ms, most);
@@ -378,6 +480,8 @@ static void tail_warn(const struct ch_tail *t, const struct tail_reading *g) {
 }
 
 static void tail_on_first_read(struct ch_tail *t, struct tail_reading *g) {
+    if (g->rc == CHELA_ENOENT && t->lane) /* being created: the first commit is read */
+        return;
     if (g->rc == 0)
         g->rc = tail_skip(t, g);
     if (g->rc < 0 && g->rc != CHELA_ENOENT && !t->opened) { /* nobody can be told */
@@ -420,13 +524,16 @@ static void tail_on_read(struct ch_work *w) {
     /* The event is being stored. Its sender has no use for records of an earlier run, but the
      * session may take the event up before ch_tail_await. A failure is found again later. */
     bool early = !g->first && t->start == CH_TAIL_AWAIT && !t->awaited;
-    bool news = !ch_list_empty(&g->batches), deleted = g->rc == CHELA_ENOENT && !early;
+    bool news = !ch_list_empty(&g->batches), deleted = g->rc == CHELA_ENOENT && !early &&
+                                                       t->is_open;
     if (early)
         tail_hold(t, g);
     else if (tail_watcher(t) && g->first)
         tail_on_first_read(t, g);
     else if (tail_watcher(t))
         tail_on_later_read(t, g);
+    if (!early && t->is_open && !g->abandoned && tail_watcher(t))
+        tail_tell_pieces(t, t->next - 1);
     bool over = g->abandoned || !tail_watcher(t) || deleted;
     t->reading = NULL;
     tail_free_reading(g);
@@ -438,6 +545,7 @@ static void tail_on_read(struct ch_work *w) {
 
 static void tail_start_reading(struct ch_tail *t, bool first) {
     struct tail_reading *g = ch_alloc(sizeof(*g));
+    t->again = false;
     g->work =
         (struct ch_work){.run = tail_read, .done = tail_on_read, .dropped = tail_drop_reading};
     g->tail = t;
@@ -449,6 +557,84 @@ static void tail_start_reading(struct ch_tail *t, bool first) {
     ch_work_submit(t->gw->rt->workers, &g->work);
 }
 
+/* --- a session that is open here */
+
+static void tail_read_soon(struct ch_tail *t) {
+    if (t->reading)
+        t->again = true;
+    else
+        ch_timer_start(t->gw->rt->loop, &t->timer, 0, tail_on_timer);
+}
+
+static void tail_on_committed(struct ch_lane_watcher *live) {
+    tail_read_soon(CH_CONTAINER(live, struct ch_tail, live));
+}
+
+/* The lane was closed: the session was deleted, or another process has it. */
+static void tail_on_lane_closed(struct ch_lane_watcher *live) {
+    struct ch_tail *t = CH_CONTAINER(live, struct ch_tail, live);
+    t->lane = NULL;
+    tail_read_soon(t);
+}
+
+/* Keeps a piece until its record was passed on. A piece that finds no room is left out: the
+ * record of the reply replaces it. */
+static void tail_hold_piece(struct ch_tail *t, uint64_t after, struct ch_sv json) {
+    if (t->pieces_bytes + json.n > CH_LIMIT_HELD_PIECES)
+        return;
+    struct tail_piece *p = ch_alloc(sizeof(*p) + json.n);
+    p->after = after;
+    p->n = json.n;
+    memcpy(p->json, json.p, json.n);
+    t->pieces_bytes += json.n;
+    ch_list_add(&t->pieces, &p->link);
+}
+
+/* The JSON of a piece. A reader that came during the reply gets what was said so far. */
+static struct ch_sv tail_write_piece(struct ch_tail *t, const struct chela_event *ev,
+                                     uint64_t after, struct ch_buf *whole) {
+    bool grows = ev->type == CHELA_EV_TEXT_DELTA || ev->type == CHELA_EV_REASONING_DELTA;
+    if (ev->type == CHELA_EV_MODEL_REQUEST)
+        t->late = false;
+    if (!grows || !t->late)
+        return ch_lane_event_json(t->lane, ev);
+    struct chela_event all = *ev;
+    char cursor[24];
+    snprintf(cursor, sizeof(cursor), "%llu", (unsigned long long)after);
+    all.delta.text = ev->delta.so_far;
+    t->late = false;
+    ch_event_write(&all, &(struct ch_event_place){cursor, true}, whole);
+    return ch_buf_sv(whole);
+}
+
+static void tail_on_live(struct ch_lane_watcher *live, const struct chela_event *ev) {
+    struct ch_tail *t = CH_CONTAINER(live, struct ch_tail, live);
+    struct ch_lane_watcher *w = tail_watcher(t);
+    if (!w || !w->piece || (ch_record_events_make(ev->type) && !ch_lane_is_unrecorded(t->lane)))
+        return;
+    uint64_t after = ch_lane_position(t->lane);
+    CH_BUF_AUTO whole = {0};
+    struct ch_sv json = tail_write_piece(t, ev, after, &whole);
+    if (t->is_open && ch_list_empty(&t->pieces) && !t->reading && after < t->next)
+        tail_tell_piece(w, after, json);
+    else
+        tail_hold_piece(t, after, json);
+}
+
+static void tail_join(struct ch_tail *t, struct ch_lane *l) {
+    t->lane = l;
+    t->late = l->running;
+    ch_lane_watch(l, &t->live);
+}
+
+void ch_tails_join(struct ch_lane *l) {
+    for (CH_LIST_EACH(k, &l->gw->tails)) {
+        struct ch_tail *t = CH_CONTAINER(k, struct ch_tail, link);
+        if (!t->lane && strcmp(t->key, l->session->key) == 0)
+            tail_join(t, l);
+    }
+}
+
 /* --- life */
 
 void ch_tail_open(chela_gateway *gw, const char *key, enum ch_tail_start start, struct ch_sv after,
@@ -458,14 +644,22 @@ void ch_tail_open(chela_gateway *gw, const char *key, enum ch_tail_start start, 
     t->key = ch_strdup(key);
     t->start = start;
     t->after = after.p ? ch_strndup(after.p, after.n) : ch_strdup("");
+    t->from = tail_read_position(t->after);
+    t->live = (struct ch_lane_watcher){.event = tail_on_live,
+                                       .committed = tail_on_committed,
+                                       .deleted = tail_on_lane_closed};
     t->opened = opened;
     t->user = user;
     t->wait_ms = CH_DEFAULT_TAIL_MS;
     ch_list_init(&t->watchers);
     ch_list_init(&t->held);
+    ch_list_init(&t->pieces);
     ch_list_add(&gw->tails, &t->link);
     ch_list_add(&t->watchers, &w->link);
     w->tail = t;
+    struct ch_lane *l = ch_lane_find(gw, ch_sv_str(key));
+    if (l)
+        tail_join(t, l);
     tail_start_reading(t, true);
 }
 
@@ -491,9 +685,14 @@ void ch_tails_close(chela_gateway *gw) {
         tail_abandon(t);
 }
 
-void ch_tail_event_id(const struct ch_lane_watcher *w, const struct chela_event *ev,
-                      struct ch_buf *out) {
-    ch_buf_addf(out, "%s:%llu", ev->run, (unsigned long long)ev->seq);
-    if (w->tail)
-        ch_buf_addf(out, "@%llu", (unsigned long long)w->record);
+void ch_tail_write_event(const struct ch_lane_watcher *w, const struct chela_event *ev,
+                         int (*fn)(void *user, const char *cursor, struct ch_sv json),
+                         void *user) {
+    CH_BUF_AUTO json = {0};
+    char cursor[40];
+    int n = snprintf(cursor, sizeof(cursor), "%llu", (unsigned long long)w->record);
+    if (w->nth)
+        snprintf(cursor + n, sizeof(cursor) - (size_t)n, ".%u", w->nth);
+    ch_event_write(ev, &(struct ch_event_place){.cursor = cursor}, &json);
+    fn(user, cursor, ch_buf_sv(&json));
 }

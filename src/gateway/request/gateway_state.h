@@ -65,10 +65,6 @@ struct chela_gateway {
                                       struct ch_sv data);
     /* A run of a stored session began, paused or ended. http/notices.c */
     void (*session_changed)(chela_gateway *gw);
-    /* lane/lane.c: the event that the watchers of a stored session receive now, and its texts;
-     * current_event NULL: none */
-    const struct chela_event *current_event;
-    const struct ch_lane_event *current_text;
     const struct ch_delivery_kind *const *delivery_kinds; /* NULL-terminated: delivery.h */
     /* request/request.c */
     struct ch_attempts attempts; /* kept at a reload */

@@ -2,7 +2,7 @@
  *
  * The part of the URL after # names what is shown: #/new, #/s/KEY, #/s/KEY/time,
  * #/s/KEY/r/RUN (a run on the timeline), #/s/KEY/q/N (a request to the model),
- * #/s/KEY/e/RUN:SEQ (an event), #/s/KEY/m/RECORD (a message), #/NAME (a page). Timeline, events and pages load their scripts when they are
+ * #/s/KEY/e/POSITION (an event), #/s/KEY/m/RECORD (a message), #/NAME (a page). Timeline, events and pages load their scripts when they are
  * first shown. */
 import { ask, hasToken, pathOf, setToken, whenRefused } from "./api.js";
 import { watchFiles } from "./attach.js";

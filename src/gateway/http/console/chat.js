@@ -1,9 +1,8 @@
 /* chat.js -- the view of a conversation.
  *
- * It is built from the session's records when the session is opened, then from events. A
- * state record holds the sequence number of the next event, so that replayed events do not
- * repeat what the records hold. Events of runs that ended before the first record that is loaded
- * are not shown: their records are loaded on demand. Tool calls are identified by their id, and can be reported
+ * It is built from the session's records when the session is opened, then from the events after
+ * the last record. Pieces of a reply in progress (ephemeral events) are shown until the events of
+ * the reply's record replace them. Tool calls are identified by their id, and can be reported
  * any number of times. Earlier records can be added in front. */
 import { argumentsNode, citationsNode, foldedText, headline, mediaNode, plain, readable, resultNode } from "./content.js";
 import { copyButton, iconButton, inOrder, make, notOften, visibly, visiblyIn } from "./dom.js";
@@ -105,7 +104,6 @@ export class Chat {
     this.children = new Map(); /* runs of child agents, by id */
     this.consents = new Map();
     this.answers = new Map(); /* calls that wait for their result, by id */
-    this.next = new Map(); /* by run: the next sequence number that is new */
     this.filled = new Set(); /* records whose media are shown */
     this.late = new Map(); /* queued messages whose records are not loaded: whether they were dropped */
     this.inputs = new Map(); /* by run: {seq, content} of the message that began it */
@@ -113,13 +111,13 @@ export class Chat {
     this.indexes = new Map();
     this.seq = null; /* of the record that is shown */
     this.run = null;
-    this.missed = false; /* events were lost: reload the records */
-    this.runs = new Set(); /* that the loaded records are of */
-    this.since = 0; /* time of the newest record; an event of another run before this time is old */
+    this.passing = []; /* nodes of the reply in progress, which has no record yet */
+    this.piece = false; /* the event that is shown is a piece */
   }
   put(node) {
     if (this.seq) node.dataset.seq = this.seq;
     if (this.run) node.dataset.run = this.run;
+    if (this.piece) this.passing.push(node);
     const queued = this.into === this.node ? this.node.querySelector(":scope > .user.pending") : null;
     if (queued) queued.before(node);
     else this.into.append(node);
@@ -184,7 +182,7 @@ export class Chat {
       this.thoughtTitle = make("summary", {}, say("chat.thinking"));
       this.text?.show();
       this.text = null;
-      this.put(make("details.think", {}, this.thoughtTitle, this.thought));
+      this.put(make("details.think", { open: !this.piece && this.thoughtOpen }, this.thoughtTitle, this.thought));
     }
     this.thought.append(inOrder(text));
   }
@@ -197,8 +195,22 @@ export class Chat {
     this.text?.show();
     this.text = null;
   }
+  /* The record of the reply is here, or the reply failed: what its pieces showed goes. Its cards
+   * of tools stay, and move to their places. */
+  replacePieces() {
+    const kept = new Set([...this.tools.values()].map((card) => card.node));
+    this.thoughtOpen = this.passing.some((n) => n.matches("details.think[open]"));
+    for (const node of this.passing) if (!kept.has(node)) node.remove();
+    this.moving = new Set(this.passing.filter((n) => kept.has(n)));
+    this.passing = [];
+    this.text = this.thought = null;
+  }
   tool(id, name) {
     let card = this.tools.get(id);
+    if (card && !this.piece && this.moving?.delete(card.node)) {
+      this.close();
+      this.put(card.node);
+    }
     if (!card) {
       this.close();
       this.tools.set(id, card = new ToolCard(id, name));
@@ -273,16 +285,10 @@ export class Chat {
   load(records, live) {
     const last = records.findLast((r) => r.type === "state");
     const cut = last?.data.status === "running" && !live;
-    const running = last?.data.status === "running" && live ? last : null;
-    this.since = records.at(-1)?.ts ?? 0;
-    for (const r of records) {
-      /* The events of the current turn are replayed from its start. */
-      if (running && r.seq > running.seq && r.data.run === running.data.run && !["done", "inbound"].includes(r.type)) continue;
-      this.record(r);
-    }
+    for (const r of records) this.record(r);
     this.seq = this.run = null;
     if (cut) this.notice(say("chat.interrupted"), "warn");
-    return running ? "running" : cut ? "interrupted" : last?.data.status === "paused" ? "paused" : "idle";
+    return last?.data.status === "running" && live ? "running" : cut ? "interrupted" : last?.data.status === "paused" ? "paused" : "idle";
   }
   /* Shows earlier records in front of the others. */
   loadEarlier(records) {
@@ -299,7 +305,6 @@ export class Chat {
   record({ seq, type, data }) {
     this.seq = seq;
     this.run = data.run;
-    this.runs.add(data.run);
     if (type === "inbound") this.inbound(seq, data);
     else if (type === "message" && data.of) this.taken(data);
     else if (type === "message") this.message(data.message);
@@ -400,23 +405,18 @@ export class Chat {
     if (card && !card.settled) card.decided("ask.replied", text);
   }
   stateOf(data) {
-    this.next.set(data.run, Math.max(this.next.get(data.run) ?? 0, data.seq ?? 0));
     if (data.status !== "running" && data.reason) this.end(data);
   }
 
-  /* --- from events; returns whether the event was new */
+  /* --- from events after the last record */
 
   event(e) {
-    const of = e.depth ? e.parent : e.run;
-    if (e.ts < this.since && !this.runs.has(of) && !this.children.has(of)) return false;
-    if (e.depth) { this.below(e); return true; }
-    const expected = this.next.get(e.run) ?? 0;
-    if (e.seq < expected) return false;
-    if (e.seq > expected && e.type !== "run_start") this.missed = true; /* sequence numbers jump when a run is resumed */
-    this.next.set(e.run, e.seq + 1);
+    if (e.depth) { this.below(e); return; }
     this.run = e.run;
+    this.piece = Boolean(e.ephemeral);
+    if (["turn_start", "retry", "fallback", "run_end"].includes(e.type)) this.replacePieces();
     this.on[e.type]?.call(this, e);
-    return true;
+    this.piece = false;
   }
   /* Events of a child agent are progress of its call. */
   below(e) {
@@ -463,12 +463,12 @@ export class Chat {
     client_tool_required(e) { this.tool(e.id, e.name); this.hooks.asked(e.id); },
     steering(e) { this.hooks.delivered(e, "steer"); },
     follow_up(e) { this.hooks.delivered(e, "follow_up"); },
-    retry(e) { this.notice(say("chat.retry", e.attempt, took(e.delay_ms), e.reason)); },
-    fallback(e) { this.notice(say("chat.fallback", e.from, e.to, e.reason)); },
-    handoff(e) { this.notice(say("chat.handoff", e.from, e.to)); },
+    retry(e) { this.piece = false; this.notice(say("chat.retry", e.attempt, took(e.delay_ms), e.reason)); },
+    fallback(e) { this.piece = false; this.notice(say("chat.fallback", e.from, e.to, e.reason)); },
+    handoff(e) { this.piece = false; this.notice(say("chat.handoff", e.from, e.to)); },
     compaction(e) { this.notice(say("chat.compacted", count(e.tokens_before), count(e.tokens_after))); },
-    warning(e) { this.notice(e.text, "warn"); },
-    plan(e) { this.plan(e.steps); },
+    warning(e) { this.piece = false; this.notice(e.text, "warn"); },
+    plan(e) { this.piece = false; this.plan(e.steps); },
     turn_end(e) { this.cite(e.citations); },
     run_end(e) {
       this.cite(e.citations);

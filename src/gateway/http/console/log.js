@@ -35,14 +35,14 @@ export class Log {
     return (this.deltas.checked || !event.type.endsWith("_delta")) && (!filter || text.toLowerCase().includes(filter));
   }
   row({ event }) {
-    const { type, run, seq, ts, ...rest } = event;
+    const { type, run, seq, ts, cursor, ...rest } = event;
     const short = JSON.stringify(rest);
     const time = new Date(ts).toLocaleTimeString("sv-SE") + `.${String(ts % 1000).padStart(3, "0")}`;
-    return make("details.event", { "data-event": `${run}:${seq}` }, make("summary", {}, make("span.event-time", {}, time), make("span.event-type", { "data-type": type }, type),
+    return make("details.event", { "data-event": cursor }, make("summary", {}, make("span.event-time", {}, time), make("span.event-type", { "data-type": type }, type),
       visibly(short === "{}" ? "" : short.slice(0, 240), make("span.event-short"))),
-    copyButton(() => `${location.origin}${location.pathname}${sessionPath(state.key, `/e/${run}:${seq}`)}`, "log.link"), lines(JSON.stringify(event, null, 2)));
+    copyButton(() => `${location.origin}${location.pathname}${sessionPath(state.key, `/e/${cursor}`)}`, "log.link"), lines(JSON.stringify(event, null, 2)));
   }
-  /* at: the event to show, "run:seq". */
+  /* at: the position of the event to show. */
   fill(at) {
     this.at = null;
     this.shown = 0;
@@ -52,7 +52,7 @@ export class Log {
   }
   /* An event that is not here may still arrive: the stream of the session has just begun. */
   find(at) {
-    const place = this.events.find(({ event }) => `${event.run}:${event.seq}` === at);
+    const place = this.events.find(({ event }) => event.cursor === at);
     if (!place) {
       this.at = at;
       this.list.prepend(make("p.notice.warn", {}, say("log.forgotten")));
@@ -75,6 +75,6 @@ export class Log {
     while (this.list.childElementCount > this.most) this.list.firstChild.remove();
     this.counter.textContent = this.shown ? say("log.count", count(this.shown)) : say("log.none");
     if (stuck) this.list.scrollTop = this.list.scrollHeight;
-    if (this.at && this.events.some(({ event }) => `${event.run}:${event.seq}` === this.at)) this.fill(this.at);
+    if (this.at && this.events.some(({ event }) => event.cursor === this.at)) this.fill(this.at);
   }
 }

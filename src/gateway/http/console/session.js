@@ -28,7 +28,8 @@ export const state = {
   older: null,       /* the open session, if the list does not have it */
   posting: null,     /* promise of the message being sent */
   mine: new Set(),   /* runs that this page began */
-  last: "",          /* id of the last event */
+  last: "",          /* position of the last event */
+  loaded: 0,         /* number of the last record that was loaded; later ones come as events */
   pinned: true,      /* the view shows the end */
   once: null,        /* {text, key}: of a message that may have arrived */
 };
@@ -43,8 +44,7 @@ export const chat = new Chat($("chat"), {
   ended: (e) => {
     setStatus(e.status === "paused" ? "paused" : "idle");
     if (e.status === "paused") fillWaiting();
-    if (chat.missed) openSession(state.key);
-    else completeRun(e);
+    completeRun(e);
   },
   asked: () => fillWaiting(),
   made: () => { clearTimeout(state.making); state.making = setTimeout(fillMedia, 400); },
@@ -211,6 +211,7 @@ export function leaveSession() {
   state.following?.abort();
   state.following = null;
   state.last = "";
+  state.loaded = 0;
   state.records = [];
   state.first = 0;
   state.gone = false;
@@ -289,6 +290,7 @@ function take(records, live) {
   state.records = records;
   state.live = live;
   state.first = records[0]?.seq ?? 0;
+  state.loaded = records.at(-1)?.seq ?? 0;
   $("earlier").hidden = state.first <= 1;
 }
 
@@ -354,10 +356,10 @@ async function listen(pathOfStream, onEvent) {
   }
 }
 
-/* With an unknown id the gateway sends all events that it remembers. */
+/* The events of the loaded records come, too, for the view of events. */
 function watch(key) {
   state.following?.abort();
-  state.last ||= "start:0";
+  state.last ||= String(Math.max(state.first - 1, 0));
   listen(() => pathOf(key, "/events?notices=1"), (e) => onEvent(e, key));
 }
 
@@ -372,27 +374,12 @@ addEventListener("offline", () => trouble(say("trouble.offline"), "line"));
 
 function onEvent({ name, id, data }, key) {
   if (name === "sessions") { hooks.changed(); return; }
-  if (name === "gap") {
-    if (state.last !== "start:0") openSession(key);
-    else catchUp(key);
-    return;
-  }
+  if (name === "gap") { openSession(key); return; } /* another conversation has the key */
   state.last = id;
-  const event = JSON.parse(data);
-  const fresh = chat.event(event);
+  const event = JSON.parse(data), fresh = event.ephemeral || parseInt(id, 10) > state.loaded;
+  if (fresh) chat.event(event);
   hooks.noted(event, fresh);
   if (state.pinned && !event.type.endsWith("_delta")) toEnd(); /* text that grows: the observer */
-}
-
-/* A run may have ended after the records were read and before the stream was open. If no event
- * follows, the gateway has none of the run any more. */
-async function catchUp(key) {
-  await new Promise((resolve) => setTimeout(resolve, 1000));
-  if (state.key !== key || state.last !== "start:0") return;
-  const shown = state.records.at(-1)?.seq ?? 0, running = state.status === "running";
-  const { records, live } = await recordsOf(key, 1).catch(() => ({ records: [], live: true }));
-  if (state.key !== key || state.last !== "start:0" || live) return;
-  if (running || (records.at(-1)?.seq ?? 0) > shown) openSession(key);
 }
 
 /* Shows the input of a run that another client began, from the records. */
