@@ -488,6 +488,14 @@ static uint64_t writer_append(struct ch_log *log, enum ch_record_type type, stru
     return seq;
 }
 
+static void writer_hurry(struct ch_log *log) {
+    if (log->state == LOST || ch_pending_is_empty(&log->pending))
+        return;
+    log->wanted = CH_MAX(log->wanted, CH_SYNC_SOON);
+    writer_stir(log);
+    writer_wake(log->w);
+}
+
 static void writer_take(struct ch_log *log, const char *event) {
     if (log->state == LOST)
         return;
@@ -644,6 +652,7 @@ static const struct ch_journal_ops ops = {
     .name = "writer",
     .open = writer_open,
     .append = writer_append,
+    .flush = writer_hurry,
     .take = writer_take,
     .send = writer_send,
     .token = writer_token,

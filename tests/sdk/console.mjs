@@ -467,9 +467,11 @@ if (page) {
     await other.waitForSelector(`.run.flash[data-run="${run}"]`);
     // The event may arrive after the view is filled.
     await other.route('**/events*', async (route) => { await new Promise((done) => setTimeout(done, 1000)); await route.continue(); });
-    await go(`/e/${run}:0`);
-    await other.waitForSelector(`.event.flash[data-event="${run}:0"]`);
-    await go('/e/nothing:0');
+    const { records } = await (await fetch(`${url}/api/sessions/${hash.slice(4)}/records`, { headers: { authorization: `Bearer ${token}` } })).json();
+    const ofRun = records.find((r) => r.type === 'state' && r.data.run === run).seq;
+    await go(`/e/${ofRun}`);
+    await other.waitForSelector(`.event.flash[data-event="${ofRun}"]`);
+    await go('/e/nothing');
     await other.waitForSelector('#view-log .notice');
     await other.goto(`${url}/#/s/no%20such%20session`);
     await other.locator('#trouble', { hasText: 'deleted' }).waitFor();

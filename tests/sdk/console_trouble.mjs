@@ -168,11 +168,11 @@ if (page) {
     const rows = await page.evaluate(async () => {
       const { Log } = await import('/console/log.js');
       const node = document.createElement('div'), log = new Log(node);
-      const add = (from, to) => { for (let seq = from; seq < to; seq++) log.add({ type: 'warning', run: 'run_l', seq, ts: 1, text: 'x' }); log.show(); };
+      const add = (from, to) => { for (let seq = from; seq < to; seq++) log.add({ type: 'warning', run: 'run_l', seq, ts: 1, cursor: `1.${seq}`, text: 'x' }); log.show(); };
       add(0, 2000);
       add(2000, 2500);
       add(2500, 4000);
-      const shown = [...node.querySelectorAll('.event')].map((row) => Number(row.dataset.event.split(':')[1]));
+      const shown = [...node.querySelectorAll('.event')].map((row) => Number(row.dataset.event.split('.')[1]));
       return [shown.at(-1), shown.length <= 2000, shown.every((seq, i) => !i || seq === shown[i - 1] + 1)];
     });
     same(rows, [3999, true, true], 'the newest, without a gap');

@@ -188,6 +188,8 @@ struct ch_journal_ops {
     /* Appends a record to an open log; json is copied. Returns the position of the record. */
     uint64_t (*append)(struct ch_log *log, enum ch_record_type type, struct ch_sv json,
                        enum ch_sync sync);
+    /* Writes the records that wait for the next transaction, as with CH_SYNC_SOON. */
+    void (*flush)(struct ch_log *log);
     /* The session takes up an event of the inbox: it is settled in the transaction of
      * the records that are appended in this iteration, and they are stored only if it
      * waits for this session. Otherwise the log is lost (CHELA_EEXIST). */

@@ -209,6 +209,14 @@ static struct ch_jw run_journal_begin(struct ch_run_journal *k, const chela_run 
     return w;
 }
 
+void ch_run_journal_watch(chela_session *s, bool watched) {
+    const struct ch_run_journal *k = ch_run_journal_of_session(s);
+
+    if (k && watched && !s->watched)
+        ops(s)->flush(k->log);
+    s->watched = watched;
+}
+
 uint64_t ch_run_journal_append(chela_session *s, enum ch_record_type type, struct ch_sv json,
                                enum ch_sync sync) {
     struct ch_run_journal *k = s->journal;

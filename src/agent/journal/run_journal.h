@@ -60,8 +60,10 @@ static inline struct ch_run_journal *ch_run_journal_of(const chela_run *run) {
     return ch_run_journal_of_session(run->session);
 }
 
-/* Appends a record. While readers follow the session (session->watched), none waits for the
- * next one to be written. Returns its position. */
+/* Readers follow the session's records from now on, or none does: while they do, no record waits
+ * for the next one to be written. */
+void ch_run_journal_watch(chela_session *s, bool watched);
+/* Appends a record. Returns its position. */
 uint64_t ch_run_journal_append(chela_session *s, enum ch_record_type type, struct ch_sv json,
                                enum ch_sync sync);
 

@@ -166,7 +166,8 @@ static void lane_on_event(const struct chela_event *ev, void *user) {
 
 void ch_lane_watch(struct ch_lane *l, struct ch_lane_watcher *w) {
     ch_list_add(&l->watchers, &w->link);
-    l->session->watched |= w->committed != NULL;
+    if (w->committed)
+        ch_run_journal_watch(l->session, true);
 }
 
 static void lane_on_committed(chela_session *s, uint64_t seq, void *user) {
@@ -356,7 +357,7 @@ static int attach_session(struct ch_lane *l, const struct ch_lane_opts *o,
     l->session->begun_user = l;
     l->session->on_committed = lane_on_committed;
     l->session->committed_user = l;
-    l->session->watched = lane_has_readers(l);
+    ch_run_journal_watch(l->session, lane_has_readers(l));
     ch_budgets_attach(l);
     chela_session_on_ready(l->session, lane_on_session_ready, l);
     return 0;

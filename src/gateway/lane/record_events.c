@@ -490,8 +490,6 @@ bool ch_record_events_make(enum chela_event_type type) {
     case CHELA_EV_TURN_END:
     case CHELA_EV_TOOL_CALL:
     case CHELA_EV_TOOL_RESULT:
-    case CHELA_EV_SERVER_TOOL:
-    case CHELA_EV_MEDIA:
     case CHELA_EV_APPROVAL_REQUIRED:
     case CHELA_EV_CLIENT_TOOL_REQUIRED:
     case CHELA_EV_STEERING:

@@ -47,8 +47,8 @@ struct ch_record_batch {
     size_t first; /* events before this one are known already */
 };
 
-/* True: events of this type are made from records. A reply is one TEXT_DELTA there, so its
- * pieces do not count. */
+/* True: events of this type are made from records, soon after they happened. The parts of a reply
+ * in progress do not count. */
 bool ch_record_events_make(enum chela_event_type type);
 /* NULL: the record has no events. */
 struct ch_record_batch *ch_record_events_read(struct ch_record_events *s,

@@ -28,6 +28,7 @@ struct tail_position {
 struct tail_piece {
     struct ch_link link;
     uint64_t after;
+    enum chela_event_type type;
     size_t n;
     char json[];
 };
@@ -42,6 +43,7 @@ struct ch_tail {
     size_t pieces_bytes;
     bool again;                  /* records were committed during the reading */
     bool late;                   /* pieces of the reply in progress may have been missed */
+    bool replying;               /* a reply is in progress, whose record is not passed on yet */
     char *key;               /* owned */
     char *after, *awaited;   /* owned; may be NULL */
     struct tail_position from; /* `after`, read */
@@ -341,12 +343,28 @@ static void tail_tell(struct ch_tail *t, const struct ch_record_batch *b) {
     for (size_t i = b->first; i < b->n && (w = tail_watcher(t)); i++) {
         w->record = b->record;
         w->nth = b->n > 1 ? (unsigned)i + 1 : 0;
+        if (b->events[i].type == CHELA_EV_TURN_START)
+            t->replying = false;
         w->event(w, &b->events[i]);
     }
 }
 
-static void tail_tell_piece(struct ch_lane_watcher *w, uint64_t after, struct ch_sv json) {
+static bool tail_is_of_reply(enum chela_event_type type) {
+    return type == CHELA_EV_TEXT_DELTA || type == CHELA_EV_REASONING_DELTA ||
+           type == CHELA_EV_TOOL_CALL_DELTA || type == CHELA_EV_SERVER_TOOL ||
+           type == CHELA_EV_MEDIA;
+}
+
+/* A reply that no model was asked for, such as the words of a person who took over, has no pieces
+ * before its record, and none are passed on after the record. */
+static void tail_tell_piece(struct ch_tail *t, enum chela_event_type type, uint64_t after,
+                            struct ch_sv json) {
+    struct ch_lane_watcher *w = tail_watcher(t);
     char cursor[24];
+    if (type == CHELA_EV_MODEL_REQUEST)
+        t->replying = true;
+    if (!w || (tail_is_of_reply(type) && !t->replying))
+        return;
     snprintf(cursor, sizeof(cursor), "%llu", (unsigned long long)after);
     w->piece(w, cursor, json);
 }
@@ -355,9 +373,7 @@ static void tail_tell_piece(struct ch_lane_watcher *w, uint64_t after, struct ch
 static void tail_tell_pieces(struct ch_tail *t, uint64_t upto) {
     struct tail_piece *p;
     while ((p = CH_LIST_FIRST(&t->pieces, struct tail_piece, link)) && p->after <= upto) {
-        struct ch_lane_watcher *w = tail_watcher(t);
-        if (w)
-            tail_tell_piece(w, p->after, ch_sv(p->json, p->n));
+        tail_tell_piece(t, p->type, p->after, ch_sv(p->json, p->n));
         tail_drop_piece(t, p);
     }
 }
@@ -579,11 +595,13 @@ static void tail_on_lane_closed(struct ch_lane_watcher *live) {
 
 /* Keeps a piece until its record was passed on. A piece that finds no room is left out: the
  * record of the reply replaces it. */
-static void tail_hold_piece(struct ch_tail *t, uint64_t after, struct ch_sv json) {
+static void tail_hold_piece(struct ch_tail *t, enum chela_event_type type, uint64_t after,
+                            struct ch_sv json) {
     if (t->pieces_bytes + json.n > CH_LIMIT_HELD_PIECES)
         return;
     struct tail_piece *p = ch_alloc(sizeof(*p) + json.n);
     p->after = after;
+    p->type = type;
     p->n = json.n;
     memcpy(p->json, json.p, json.n);
     t->pieces_bytes += json.n;
@@ -616,14 +634,14 @@ static void tail_on_live(struct ch_lane_watcher *live, const struct chela_event 
     CH_BUF_AUTO whole = {0};
     struct ch_sv json = tail_write_piece(t, ev, after, &whole);
     if (t->is_open && ch_list_empty(&t->pieces) && !t->reading && after < t->next)
-        tail_tell_piece(w, after, json);
+        tail_tell_piece(t, ev->type, after, json);
     else
-        tail_hold_piece(t, after, json);
+        tail_hold_piece(t, ev->type, after, json);
 }
 
 static void tail_join(struct ch_tail *t, struct ch_lane *l) {
     t->lane = l;
-    t->late = l->running;
+    t->late = t->replying = l->running;
     ch_lane_watch(l, &t->live);
 }
 

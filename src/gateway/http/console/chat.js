@@ -13,6 +13,7 @@ import { bytes, count, dollars, say, sayEnding, sayReason, sayStatus, took } fro
 const cutOff = "\n\n[interrupted]"; /* the end of a reply that was cancelled */
 const longMessage = 20000, longAnswer = 100000; /* characters that are shown at once */
 const tooLong = 1000000; /* characters that are not shown as Markdown */
+const unnamed = "unnamed:"; /* begins the id of a tool of the service that has none */
 const often = 120; /* ms between two looks at arguments that grow */
 const mediaOf = (content) => (Array.isArray(content) ? content.filter((c) => c?.media_type) : []);
 
@@ -198,6 +199,7 @@ export class Chat {
   /* The record of the reply is here, or the reply failed: what its pieces showed goes. Its cards
    * of tools stay, and move to their places. */
   replacePieces() {
+    for (const [id, card] of this.tools) if (id.startsWith(unnamed) && this.passing.includes(card.node)) this.tools.delete(id);
     const kept = new Set([...this.tools.values()].map((card) => card.node));
     this.thoughtOpen = this.passing.some((n) => n.matches("details.think[open]"));
     for (const node of this.passing) if (!kept.has(node)) node.remove();
@@ -288,7 +290,9 @@ export class Chat {
     for (const r of records) this.record(r);
     this.seq = this.run = null;
     if (cut) this.notice(say("chat.interrupted"), "warn");
-    return last?.data.status === "running" && live ? "running" : cut ? "interrupted" : last?.data.status === "paused" ? "paused" : "idle";
+    const running = last?.data.status === "running" && live;
+    for (const card of this.tools.values()) if (running && card.details.dataset.state === "waits") card.state("runs");
+    return running ? "running" : cut ? "interrupted" : last?.data.status === "paused" ? "paused" : "idle";
   }
   /* Shows earlier records in front of the others. */
   loadEarlier(records) {
@@ -384,8 +388,9 @@ export class Chat {
       }
       if (r.type !== "message" || r.data.message?.role !== "assistant") continue;
       const media = mediaOf(r.data.message.content), of = `[data-run="${CSS.escape(r.data.run)}"]`;
-      if (!media.length || this.filled.has(r.seq)) continue;
+      if (!media.length) continue;
       const foot = [...this.node.querySelectorAll(`.end${of}`)].at(-1), places = [...this.node.querySelectorAll(`.said-media.announced${of}`)];
+      if (this.filled.has(r.seq)) { places[0]?.remove(); continue; } /* announced again by the record */
       const known = this.node.querySelector(`.said-media[data-seq="${r.seq}"]`);
       if (known || places.length || foot) this.filled.add(r.seq);
       for (const one of media) {
@@ -442,14 +447,20 @@ export class Chat {
       if (e.id) this.indexes.set(e.index, this.tool(e.id, e.name));
       if (e.arguments_delta) this.indexes.get(e.index)?.piece(e.arguments_delta);
     },
-    tool_call(e) { this.tool(e.id, e.name).arguments(e.arguments); },
+    tool_call(e) {
+      const card = this.tool(e.id, e.name);
+      card.arguments(e.arguments);
+      if (card.open) card.state("runs"); /* a call that only reads has no record of its start */
+      if (e.name === "make_plan") this.plan(e.arguments?.steps);
+    },
     tool_start(e) { this.tool(e.id, e.name).state("runs"); },
     tool_progress(e) { this.tools.get(e.id)?.progress(e.text); },
     tool_result(e) {
       this.tool(e.id, e.name).result(e.content, e.is_error, e.duration_ms, e.truncated);
       this.answerCame(e.id, plain(e.content));
+      this.stepDone(e.id, e.is_error);
     },
-    server_tool(e) { this.byServer(e.id || `${e.run}:${e.seq}`, e.name, e.arguments, e.result); },
+    server_tool(e) { this.byServer(e.id || `${unnamed}${e.run}:${e.seq}`, e.name, e.arguments, e.result); },
     /* The event has no data: the journal has it. */
     media(e) {
       this.close();
@@ -458,9 +469,10 @@ export class Chat {
     },
     approval_required(e) {
       this.consent(e.approval_id, e.name, e.summary, undefined, e.can_remember);
+      this.tools.get(e.id)?.state("waits");
       this.hooks.asked(e.approval_id);
     },
-    client_tool_required(e) { this.tool(e.id, e.name); this.hooks.asked(e.id); },
+    client_tool_required(e) { this.tool(e.id, e.name).state("waits"); this.hooks.asked(e.id); },
     steering(e) { this.hooks.delivered(e, "steer"); },
     follow_up(e) { this.hooks.delivered(e, "follow_up"); },
     retry(e) { this.piece = false; this.notice(say("chat.retry", e.attempt, took(e.delay_ms), e.reason)); },

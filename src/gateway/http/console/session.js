@@ -341,7 +341,7 @@ async function listen(pathOfStream, onEvent) {
   let wait = 500;
   while (!control.signal.aborted) {
     try {
-      await follow(pathOfStream(), state.last, control.signal, () => { wait = 500; state.connected = true; trouble(null, "line"); hooks.changed(); },
+      await follow(pathOfStream(), state.last, control.signal, () => { wait = 500; state.connected = true; chat.replacePieces(); /* they come again */ trouble(null, "line"); hooks.changed(); },
         (e) => { if (!control.signal.aborted) onEvent(e); });
     } catch (error) {
       if (control.signal.aborted) return;
