@@ -125,6 +125,13 @@
 #define CH_LIMIT_TOOL_NAME 128            /* bytes of a tool's name */
 #define CH_LIMIT_ARGUMENTS (4 * CH_MB)    /* arguments of one call */
 #define CH_DEFAULT_ARGUMENTS (32 * CH_KB) /* arguments of a reply that are not measured */
+#define CH_LIMIT_HOOKS 100                /* hooks of one agent */
+#define CH_LIMIT_HOOK_OUTPUT (64 * CH_KB) /* output of a hook's program that is read */
+#define CH_LIMIT_HOOK_TEXT (10 * CH_KB)   /* text of a hook for the model */
+#define CH_LIMIT_HOOK_NAME 80             /* bytes of a hook's name in messages */
+#define CH_LIMIT_HOOK_STOPS 8             /* times that hooks refuse the end of one run */
+#define CH_LIMIT_HOOK_MS 3600000          /* longest time limit of a hook's program */
+#define CH_DEFAULT_HOOK_MS 60000          /* time limit of a hook's program */
 #define CH_LIMIT_CALL_ID 256              /* bytes of a call's id */
 #define CH_LIMIT_SCRIPT_RULES 4096        /* rules of one scripted model */
 #define CH_LIMIT_SCRIPT_PATTERN (4 * CH_KB) /* one regular expression of a rule */

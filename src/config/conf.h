@@ -199,6 +199,17 @@ struct ch_conf_hook {
     const char *secret_env, *agent, *session;
 };
 
+/* A program that is run when something happens. */
+struct ch_conf_hook_program {
+    struct ch_conf_item item;
+    const char *match;
+    const char *const *command;
+    const char *cwd;
+    int64_t timeout_ms;
+};
+
+enum { CH_CONF_HOOK_EVENTS = 8 }; /* as CH_HOOK_EVENTS (agent/feature/hook/hook_list.h) */
+
 struct ch_conf_schedule {
     struct ch_conf_item item;
     const char *when, *timezone, *agent, *session, *prompt, *missed, *quiet_hours;
@@ -262,6 +273,7 @@ struct ch_conf {
     struct ch_conf_list providers; /* struct ch_conf_provider */
     struct ch_conf_list tools;     /* struct ch_conf_tool */
     struct ch_conf_list mcp;       /* struct ch_conf_mcp */
+    struct ch_conf_list hooks[CH_CONF_HOOK_EVENTS]; /* struct ch_conf_hook_program, by event */
     struct ch_conf_approvals approvals;
     struct ch_conf_list policies;  /* struct ch_conf_policy */
     struct ch_conf_list schedules; /* struct ch_conf_schedule */

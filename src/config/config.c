@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent/api/agent.h"
+#include "agent/feature/hook/hook_list.h"
 #include "agent/handle/agent.h"
 #include "agent/handle/agent_options.h"
 #include "base/choice.h"
@@ -777,6 +778,23 @@ static int config_add_tool(const chela_config *cfg, size_t i, const char *deny, 
     return ch_agent_add_command(agent, &opts, ch_conf_tool_pins(cfg, i), &check, err);
 }
 
+static int config_add_hooks(const chela_config *cfg, chela_agent *agent, struct chela_error *err) {
+    int rc = 0;
+    for (size_t e = 0; e < CH_CONF_HOOK_EVENTS; e++) {
+        const struct ch_conf_hook_program *list = cfg->conf.hooks[e].items;
+        for (size_t i = 0; rc == 0 && i < cfg->conf.hooks[e].n; i++) {
+            struct ch_hook hook = {.event = (enum ch_hook_event)e,
+                                   .match = list[i].match,
+                                   .argv = list[i].command,
+                                   .cwd = list[i].cwd,
+                                   .timeout_ms = list[i].timeout_ms,
+                                   .pins = ch_conf_hook_pins(cfg, e, i)};
+            rc = config_blame(cfg, &list[i].item, ch_hooks_add(agent, &hook, err), err);
+        }
+    }
+    return rc;
+}
+
 int chela_config_tools(const chela_config *cfg, const char *id, chela_agent *agent,
                        struct chela_error *err) {
     CH_NEEDS(cfg, err);
@@ -798,5 +816,7 @@ int chela_config_tools(const chela_config *cfg, const char *id, chela_agent *age
                           err);
     if (rc == 0)
         ch_agent_free_names(agent);
+    if (rc == 0)
+        rc = config_add_hooks(cfg, agent, err);
     return rc < 0 ? rc : ch_conf_mcp_attach(cfg, agent, err);
 }

@@ -2,6 +2,7 @@
  * adjacent: the manual and the schema use this order. */
 #include "config/option.h"
 
+#include "agent/feature/hook/hook_list.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "config/conf.h"
@@ -13,6 +14,7 @@
 #define TOOL(member) offsetof(struct ch_conf_tool, member)
 #define OUTSIDE(member) offsetof(struct ch_conf, outside.member)
 #define HOOK(member) offsetof(struct ch_conf_hook, member)
+#define HOOK_PROGRAM(member) offsetof(struct ch_conf_hook_program, member)
 #define SCHEDULE(member) offsetof(struct ch_conf_schedule, member)
 #define BUDGET(member) offsetof(struct ch_conf_budget, member)
 #define MCP(member) offsetof(struct ch_conf_mcp, member)
@@ -65,6 +67,12 @@
 #define MOST_SECONDS 10000000.0
 #define MOST_MB 16777216
 
+/* The programs of an event. */
+#define HOOKS(event, key, text)                                                                  \
+    {CH_SCOPE_FILE, "hooks." key, CH_CFG_LIST,                                                   \
+     .offset = offsetof(struct ch_conf, hooks[CH_HOOK_##event]), .of = CH_SCOPE_HOOK_PROGRAM,    \
+     .help = text}
+
 /* clang-format off */
 const struct ch_option ch_options[] = {
     /* --- the file */
@@ -84,6 +92,17 @@ const struct ch_option ch_options[] = {
      .of = CH_SCOPE_MCP,
      .help = "servers of the Model Context Protocol by name, whose tools are offered as "
              "`NAME__TOOL`; see mcp.md"},
+    HOOKS(BEFORE_TOOL, "beforeTool", "programs that are run before a tool call, and may block it; "
+          "see hooks.md"),
+    HOOKS(AFTER_TOOL, "afterTool", "programs that are run after a tool call"),
+    HOOKS(PROMPT, "prompt", "programs that are run before a message of a person is answered, and "
+          "may block it"),
+    HOOKS(STOP, "stop", "programs that are run after an answer, and may let the run go on"),
+    HOOKS(COMPACTION, "compaction", "programs that are run before a conversation is shortened"),
+    HOOKS(SESSION_START, "sessionStart", "programs that are run before the first run of a session "
+          "in this process"),
+    HOOKS(SESSION_END, "sessionEnd", "programs that are run when a session is closed"),
+    HOOKS(NOTIFICATION, "notification", "programs that are run when a run waits for a person"),
     {CH_SCOPE_FILE, "approvals", CH_CFG_APPROVALS, 0, offsetof(struct ch_conf, approvals),
      .help = "tools whose calls need a person's approval, and, under `allow`, calls that do not; "
              "see policy.md"},
@@ -691,6 +710,20 @@ const struct ch_option ch_options[] = {
      .help = "the tool acts and its result tells the model nothing: in mode heartbeat it ends the "
              "turn; see heartbeat.md"},
 
+    /* --- a program of a hook */
+    {CH_SCOPE_HOOK_PROGRAM, "name", CH_CFG_NAME, 0, HOOK_PROGRAM(item.name),
+     .help = "name for messages; default: its number"},
+    {CH_SCOPE_HOOK_PROGRAM, "match", CH_CFG_TEXT, 0, HOOK_PROGRAM(match),
+     .help = "regular expression for the whole name of the tool, in chela's or Claude Code's "
+             "spelling, or for the kind of the event; default: any"},
+    {CH_SCOPE_HOOK_PROGRAM, "command", CH_CFG_COMMAND, CH_CFG_REQUIRED, HOOK_PROGRAM(command),
+     .help = "program and arguments; no shell is involved"},
+    {CH_SCOPE_HOOK_PROGRAM, "cwd", CH_CFG_PATH, 0, HOOK_PROGRAM(cwd),
+     .help = "working directory; default: the workspace"},
+    {CH_SCOPE_HOOK_PROGRAM, "timeoutSec", CH_CFG_SECONDS, 0, HOOK_PROGRAM(timeout_ms), 0,
+     3600, .otherwise = "60",
+     .help = "time limit of the program; with 0, an hour"},
+
     /* --- a channel; it has further options of its own */
     {CH_SCOPE_CHANNEL, "agent", CH_CFG_NAME, CH_CFG_AGENT, CHANNEL(agent),
      .help = "agent that answers; default: the first agent"},
@@ -904,6 +937,7 @@ size_t ch_scope_size(enum ch_scope scope) {
         [CH_SCOPE_TOOL] = sizeof(struct ch_conf_tool),
         [CH_SCOPE_POLICY] = sizeof(struct ch_conf_policy),
         [CH_SCOPE_HOOK] = sizeof(struct ch_conf_hook),
+        [CH_SCOPE_HOOK_PROGRAM] = sizeof(struct ch_conf_hook_program),
         [CH_SCOPE_MCP] = sizeof(struct ch_conf_mcp),
         [CH_SCOPE_CHANNEL] = sizeof(struct ch_conf_channel),
         [CH_SCOPE_SCHEDULE] = sizeof(struct ch_conf_schedule),

@@ -116,7 +116,7 @@ static int walk_mapping(struct ch_cfg_parser *p, const struct ch_json *v, const 
 static bool is_deciding(struct ch_sv key) {
     static const char *const sections[] = {"agents",    "policies", "approvals", "sandbox",
                                            "egress",    "tools",    "channels",  "gateway",
-                                           "providers", "store",    "budgets"};
+                                           "providers", "store",    "budgets",   "hooks"};
     for (size_t i = 0; i < CH_LEN(sections); i++)
         if (ch_sv_is(key, sections[i]))
             return true;
@@ -199,6 +199,8 @@ static int parse_read_list(struct ch_cfg_parser *p, const struct ch_json *v,
         struct ch_conf_item *item = (struct ch_conf_item *)(items + i * size);
         item->where = ch_yaml_where(&p->yaml, e);
         read_scope(p, e, o->of, true, item);
+        if (!item->name && o->of == CH_SCOPE_HOOK_PROGRAM)
+            item->name = ch_arena_printf(p->cfg->arena, "%zu", i + 1);
         check_unique(p, e, items, i, size, hashes);
         list->n++;
         parse_leave(p, mark);

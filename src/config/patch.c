@@ -107,6 +107,7 @@ static const char *scope_name(enum ch_scope scope) {
         [CH_SCOPE_MCP] = "mcp.servers[NAME].",
         [CH_SCOPE_CHANNEL] = "channels.NAME.",
         [CH_SCOPE_HOOK] = "gateway.hooks[NAME].",
+        [CH_SCOPE_HOOK_PROGRAM] = "hooks.EVENT[NAME].",
         [CH_SCOPE_SCHEDULE] = "schedules[NAME].",
         [CH_SCOPE_BUDGET] = "budgets[NAME].",
     };

@@ -1,6 +1,7 @@
 /* programs.c -- see programs.h. */
 #include "config/programs.h"
 
+#include "agent/feature/hook/hook_list.h"
 #include "base/limits.h"
 #include "tool/process/sandbox_policy.h"
 
@@ -8,6 +9,7 @@ struct ch_conf_programs {
     bool taken, agreed, refused, doubted;
     struct ch_pins none; /* if refused or doubted */
     struct ch_pins *tools, *checks, *servers; /* by item */
+    struct ch_pins *hooks[CH_CONF_HOOK_EVENTS];
 };
 
 /* --- where programs are looked for */
@@ -57,11 +59,11 @@ struct taking {
     struct places workspaces;
 };
 
-/* A relative argument of a tool is a file of the agent's workspace. */
-static void take_tool(const struct taking *t, const struct ch_conf_tool *tool,
-                      const char *const *argv, struct ch_pins *out) {
-    if (tool->cwd) {
-        ch_pins_take(t->cfg->arena, argv, tool->cwd, t->below, t->cfg->file, out);
+/* A relative argument is a file of the agent's workspace, unless the program has a directory. */
+static void take_program(const struct taking *t, const char *const *command, const char *cwd,
+                         struct ch_pins *out) {
+    if (cwd) {
+        ch_pins_take(t->cfg->arena, command, cwd, t->below, t->cfg->file, out);
         return;
     }
     for (size_t i = 0; i < t->workspaces.n; i++) {
@@ -70,8 +72,17 @@ static void take_tool(const struct taking *t, const struct ch_conf_tool *tool,
             out->more = next;
             out = next;
         }
-        ch_pins_take(t->cfg->arena, argv, t->workspaces.list[i], t->below, t->cfg->file, out);
+        ch_pins_take(t->cfg->arena, command, t->workspaces.list[i], t->below, t->cfg->file, out);
     }
+}
+
+static void take_hooks(const struct taking *t, const struct ch_conf_list *list,
+                       struct ch_pins **out) {
+    const struct ch_conf_hook_program *hooks = list->items;
+    *out = ch_arena_zalloc(t->cfg->arena, (list->n + 1) * sizeof(**out));
+    for (size_t i = 0; i < list->n; i++)
+        if (hooks[i].command)
+            take_program(t, hooks[i].command, hooks[i].cwd, &(*out)[i]);
 }
 
 const char *const *ch_conf_check_argv(const chela_config *cfg, const struct ch_conf_tool *tool) {
@@ -101,10 +112,12 @@ static const struct ch_conf_programs *programs_take(const chela_config *cfg) {
     p->checks = ch_arena_zalloc(cfg->arena, (cfg->conf.tools.n + 1) * sizeof(*p->checks));
     for (size_t i = 0; i < cfg->conf.tools.n; i++) {
         const char *const *check = ch_conf_check_argv(cfg, &tools[i]);
-        take_tool(&t, &tools[i], tools[i].command, &p->tools[i]);
+        take_program(&t, tools[i].command, tools[i].cwd, &p->tools[i]);
         if (check)
-            take_tool(&t, &tools[i], check, &p->checks[i]);
+            take_program(&t, check, tools[i].cwd, &p->checks[i]);
     }
+    for (size_t e = 0; e < CH_CONF_HOOK_EVENTS; e++)
+        take_hooks(&t, &cfg->conf.hooks[e], &p->hooks[e]);
     for (size_t i = 0; i < cfg->conf.mcp.n; i++)
         if (servers[i].command)
             ch_pins_take(cfg->arena, ch_conf_mcp_command(cfg, servers[i].command), cfg->dir,
@@ -140,6 +153,16 @@ static void tell(const struct telling *t, const char *list, const char *name, co
         }
 }
 
+static void tell_hooks(const struct telling *t, enum ch_hook_event event,
+                       const struct ch_pins *pins) {
+    const struct ch_conf_list *list = &t->cfg->conf.hooks[event];
+    const struct ch_conf_hook_program *hooks = list->items;
+    CH_BUF_AUTO key = {0};
+    ch_buf_addf(&key, "hooks.%s", ch_hook_event_key(event));
+    for (size_t i = 0; i < list->n; i++)
+        tell(t, ch_buf_str(&key), hooks[i].item.name, "command", &pins[i]);
+}
+
 void ch_conf_programs(const chela_config *cfg, ch_conf_program_fn *fn, void *user) {
     const struct ch_conf_tool *tools = cfg->conf.tools.items;
     const struct ch_conf_mcp *servers = cfg->conf.mcp.items;
@@ -151,6 +174,8 @@ void ch_conf_programs(const chela_config *cfg, ch_conf_program_fn *fn, void *use
         tell(&t, "tools.custom", tools[i].item.name, "check", &p->checks[i]);
     for (size_t i = 0; i < cfg->conf.mcp.n; i++)
         tell(&t, "mcp.servers", servers[i].item.name, "command", &p->servers[i]);
+    for (size_t e = 0; e < CH_CONF_HOOK_EVENTS; e++)
+        tell_hooks(&t, (enum ch_hook_event)e, p->hooks[e]);
 }
 
 void ch_conf_programs_agree(const chela_config *cfg) {
@@ -191,6 +216,13 @@ const struct ch_pins *ch_conf_tool_pins(const chela_config *cfg, size_t i) {
 const struct ch_pins *ch_conf_check_pins(const chela_config *cfg, size_t i) {
     const struct ch_conf_programs *p = cfg->programs;
     return p->refused ? &p->none : p->agreed ? &p->checks[i] : NULL;
+}
+
+const struct ch_pins *ch_conf_hook_pins(const chela_config *cfg, size_t event, size_t i) {
+    const struct ch_conf_programs *p = cfg->programs;
+    if (p->refused || p->doubted)
+        return &p->none;
+    return p->agreed ? &p->hooks[event][i] : NULL;
 }
 
 const struct ch_pins *ch_conf_server_pins(const chela_config *cfg, size_t i) {

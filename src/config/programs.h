@@ -35,6 +35,7 @@ bool ch_conf_programs_agreed(const chela_config *cfg);
 /* Of item i; NULL: any content will do. In the arena of cfg. */
 const struct ch_pins *ch_conf_tool_pins(const chela_config *cfg, size_t i);
 const struct ch_pins *ch_conf_check_pins(const chela_config *cfg, size_t i);
+const struct ch_pins *ch_conf_hook_pins(const chela_config *cfg, size_t event, size_t i);
 const struct ch_pins *ch_conf_server_pins(const chela_config *cfg, size_t i);
 
 #endif

@@ -55,6 +55,7 @@ static const struct {
     {CH_SCOPE_CHANNEL, "domain,*Url", "endpoint"},
     {CH_SCOPE_CHANNEL, "*", "server"},
     {CH_SCOPE_POLICY, "*", "permission"},
+    {CH_SCOPE_HOOK_PROGRAM, "*", "command"},
     {CH_SCOPE_HOOK, "secretEnv", "key"},
     {CH_SCOPE_HOOK, "*", "server"},
     {CH_SCOPE_SCHEDULE, "*", "schedule"},

@@ -2,6 +2,7 @@
 #include "agent/api/features.h"
 
 #include "agent/feature/heartbeat/beat.h"
+#include "agent/feature/hook/hooks.h"
 #include "agent/feature/mode/mode.h"
 #include "agent/feature/skill/active_skills.h"
 #include "agent/feature/team/background.h"
@@ -12,7 +13,7 @@
 const struct ch_feature *const ch_features[] = {&ch_plan_feature,      &ch_route_feature,
                                                 &ch_heartbeat_feature, &ch_reflect_feature,
                                                 &ch_handoff_feature,   &ch_background_feature,
-                                                &ch_active_skills_feature, NULL};
+                                                &ch_active_skills_feature, &ch_hooks_feature, NULL};
 
 int ch_features_find_mode(const char *name, const struct ch_feature **out,
                           struct chela_error *err) {

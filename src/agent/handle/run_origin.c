@@ -10,7 +10,7 @@ struct ch_run_origin {
     struct ch_msg *input;
     char *event, *answer_to, *drop_if, *focus; /* owned; NULL: none */
     struct ch_message_origin message_origin;
-    bool compacts;
+    bool compacts, erased;
 };
 
 static const struct ch_run_origin none;
@@ -120,4 +120,12 @@ bool ch_run_origin_compacts(const chela_run *run) {
 
 const char *ch_run_origin_focus(const chela_run *run) {
     return origin_of(run)->focus;
+}
+
+void ch_run_origin_erase(chela_run *run) {
+    origin_to_change(run)->erased = true;
+}
+
+bool ch_run_origin_is_erased(const chela_run *run) {
+    return origin_of(run)->erased;
 }

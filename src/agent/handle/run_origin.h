@@ -29,6 +29,9 @@ struct ch_msg *ch_run_origin_take_input(chela_run *run);
 const char *ch_run_origin_event(const chela_run *run); /* id of the inbox event; NULL: none */
 const char *ch_run_origin_drop_if(const chela_run *run); /* answer text that makes the run leave
                                                             no trace; NULL: none */
+/* The input is not to stay in the conversation. */
+void ch_run_origin_erase(chela_run *run);
+bool ch_run_origin_is_erased(const chela_run *run);
 /* Channel data of the newest message that the run answers. */
 const struct ch_message_origin *ch_run_origin_of_message(const chela_run *run);
 /* The run answers another message: moves *from, unless it is empty, and takes the address

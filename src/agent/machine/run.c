@@ -329,8 +329,9 @@ static enum ch_do run_on_reply(struct ch_run *r, const struct ch_input *in) {
     if (in->stop == CH_STOP_LENGTH)
         return run_finish(r, CH_REASON_LENGTH);
     r->nudged = false;
-    return in->follow_ups || in->review ? observe_and_think(r, in)
-                                        : run_finish(r, CH_REASON_COMPLETED);
+    bool review = in->review && exhausted(r) == CH_REASON_NONE; /* else the answer stands */
+    return in->follow_ups || review ? observe_and_think(r, in)
+                                    : run_finish(r, CH_REASON_COMPLETED);
 }
 
 static enum ch_do on_role(struct ch_run *r, const struct ch_input *in) {

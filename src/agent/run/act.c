@@ -107,15 +107,25 @@ void ch_act_committed(chela_run *run, uint64_t seq) {
 static enum ch_before before(const struct ch_block *call, char **arguments, char **feedback,
                              void *user) {
     chela_run *run = user;
-    struct chela_before_tool b = {
-        .id = ch_str(call->id), .name = ch_str(call->name), .arguments = ch_str(call->text)};
-    if (run->dead || !ch_hook_before_tool(run, &b))
+    const char *given = *arguments;
+    enum ch_before verdict =
+        run->dead ? CH_BEFORE_STOP : ch_features_before_call(run, call, arguments, feedback);
+    if (run->dead || verdict != CH_BEFORE_RUN)
+        return run->dead ? CH_BEFORE_STOP : verdict;
+    struct chela_before_tool b = {.id = ch_str(call->id),
+                                  .name = ch_str(call->name),
+                                  .arguments = ch_str(ch_sv_str(*arguments))};
+    if (!ch_hook_before_tool(run, &b))
         return CH_BEFORE_STOP;
     if (b.action != CHELA_TOOL_RUN && b.action != CHELA_TOOL_HAND_OVER) {
         *feedback = ch_strdup(b.feedback ? b.feedback : "This call was not allowed to run.");
         return CH_BEFORE_SKIP;
     }
-    *arguments = ch_strdup(b.new_arguments);
+    if (b.new_arguments) {
+        if (*arguments != given)
+            ch_free(*arguments);
+        *arguments = ch_strdup(b.new_arguments);
+    }
     return b.action == CHELA_TOOL_HAND_OVER ? CH_BEFORE_CLIENT : CH_BEFORE_RUN;
 }
 
@@ -154,6 +164,7 @@ static bool ask_around(chela_run *run, struct chela_approval *a, const struct ch
     int64_t before = ch_mono_ms(clock);
     if (ch_run_stops(run) || !ch_emit_approval(run, a))
         return false;
+    ch_features_wait(run, "permission_prompt", ch_sv(a->summary.p, a->summary.n));
     bool go = ch_hook_approve(run, a);
     chela_run *stopped = NULL;
     if (go && !run->dead && a->decision == CHELA_UNDECIDED)
@@ -268,27 +279,39 @@ static const struct ch_block *act_find_call(const chela_run *run, struct ch_sv i
 }
 
 /* Instructions for the directory of a file follow the first result about the directory. */
-static char *act_with_instructions(chela_run *run, const struct ch_result *r) {
+static void act_add_instructions(chela_run *run, const struct ch_result *r, struct ch_buf *more) {
     const struct ch_block *call = r->is_error ? NULL : act_find_call(run, r->id);
-    CH_BUF_AUTO more = {0};
     if (call)
-        ch_context_visit(run, call->text, &more);
-    if (!more.n)
-        return NULL;
-    CH_BUF_AUTO all = {0};
-    ch_buf_add_sv(&all, r->content);
-    ch_buf_add_sv(&all, ch_buf_sv(&more));
-    return ch_strdup(ch_buf_str(&all));
+        ch_context_visit(run, call->text, more);
 }
 
-static void after(const struct ch_result *r, char **content, void *user) {
+/* Without a change *content stays as it is. */
+static bool after(const struct ch_block *call, const struct ch_result *r, char **content,
+                  void *user) {
     chela_run *run = user;
+    CH_BUF_AUTO more = {0}, all = {0};
     if (run->dead)
-        return;
+        return true;
+    if (!ch_features_after_call(run, call, r, &more))
+        return false;
+    if (run->dead)
+        return true;
     struct chela_event ev = result_event(r);
     struct chela_after_tool a = {.result = &ev};
     ch_hook_after_tool(run, &a);
-    *content = a.content ? ch_strdup(a.content) : act_with_instructions(run, r);
+    if (!a.content)
+        act_add_instructions(run, r, &more);
+    if (!a.content && !more.n)
+        return true;
+    ch_buf_add_sv(&all, a.content ? ch_sv_str(a.content) : r->content);
+    ch_buf_add_sv(&all, ch_buf_sv(&more));
+    *content = ch_strdup(ch_buf_str(&all));
+    return true;
+}
+
+void ch_act_unhold(chela_run *run, struct ch_sv id) {
+    if (run->batch && !run->dead)
+        ch_batch_unhold(run->batch, id);
 }
 
 /* Takes the final answer from the arguments of the output tool. */
@@ -515,7 +538,7 @@ static struct ch_batch_opts act_batch_opts(chela_run *run) {
 static bool may_read_early(const chela_run *run) {
     return !ch_run_stops(run) && !run->dead && !run->batch && run->steering.n == 0 &&
            run->m.closing == CH_REASON_NONE && !ch_hook_awaits_tools(run) &&
-           !ch_features_end_by_actions(run);
+           !ch_features_await_calls(run) && !ch_features_end_by_actions(run);
 }
 
 void ch_act_read_early(chela_run *run, size_t index, const struct ch_block *call) {

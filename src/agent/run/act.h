@@ -10,6 +10,8 @@ void ch_act_heard(chela_run *run); /* a new message arrived: the loop detector s
 void ch_act_written(chela_run *run, bool by_feature);
 bool ch_act_by_feature(const chela_run *run);
 /* The journal is committed up to seq: calls that wait for a position up to seq may run. */
+/* A feature has decided about a call, or about its result (feature.h). */
+void ch_act_unhold(chela_run *run, struct ch_sv id);
 void ch_act_committed(chela_run *run, uint64_t seq);
 
 /* The call at this index of a reply that is still received is closed: begins the call if it only

@@ -270,7 +270,8 @@ static void store_end(chela_run *run, enum ch_replay_status status) {
     /* A run that never began stores nothing: an earlier run may be unfinished. */
     bool idle = ch_run_origin_compacts(run) && !ch_run_did(run, CH_RUN_REWROTE);
     bool traceless = ch_run_origin_input(run) || idle;
-    run->control->end_seq = traceless ? 0 : ch_run_journal_end(run, status, ending_of(run));
+    const char *ending = ending_of(run);
+    run->control->end_seq = traceless ? 0 : ch_run_journal_end(run, status, ending);
     run->m.seq--;
     if (!run->control->end_seq)
         come_to_rest(run);
@@ -301,13 +302,14 @@ static bool is_alone(const chela_run *run) {
     return true;
 }
 
-/* Removes the run's messages if its answer equals drop_if. Later requests then have the
- * same bytes as if the run had not happened. */
+/* Removes the messages of a run whose answer equals drop_if, or whose input was erased. Later
+ * requests have the same bytes as if the run had not happened. */
 static bool drop_if_asked(chela_run *run) {
-    struct ch_sv answer = ch_sv_trim(ch_buf_sv(&run->text));
     const char *words = ch_run_origin_drop_if(run);
-    if (!words || run->m.reason != CH_REASON_COMPLETED || ch_run_did(run, CH_RUN_REWROTE) ||
-        !ch_sv_is(answer, words) || !is_alone(run))
+    bool asked = words && run->m.reason == CH_REASON_COMPLETED &&
+                 ch_sv_is(ch_sv_trim(ch_buf_sv(&run->text)), words);
+    if (!(asked || ch_run_origin_is_erased(run)) || ch_run_did(run, CH_RUN_REWROTE) ||
+        !is_alone(run))
         return false;
     ch_transcript_cut(&run->session->transcript, run->control->began);
     ch_context_budget_rewritten(run->session);
@@ -398,6 +400,11 @@ static void call_model(chela_run *run, const struct ch_input *in) {
     } else {
         ch_think(run);
     }
+}
+
+void ch_driver_take_turn(chela_run *run) {
+    if (!ch_features_take_turn(run))
+        call_model(run, &(struct ch_input){.kind = CH_IN_INPUT});
 }
 
 /* A retry, with this model or the next, is part of the same turn. */

@@ -45,6 +45,8 @@ chela_run *ch_run_ref(chela_run *run); /* returns run */
 void ch_run_unref(chela_run *run);
 /* Feeds an input to the machine and performs the action that follows. */
 void ch_driver_step(chela_run *run, const struct ch_input *in);
+/* A feature that took the turn leaves it to the next feature, or to the model. */
+void ch_driver_take_turn(chela_run *run);
 /* Ends the run from outside, at any step. Calls in flight are cancelled first, so that the
  * transcript has a result for every call. Must not be called inside a callback of the host:
  * hooks and public functions set run->stop instead. */

@@ -302,6 +302,50 @@ void ch_features_call(chela_run *run, const struct ch_block *call, enum ch_call_
             f->on_call(run, call, phase, failed);
 }
 
+/* A later feature sees the arguments as changed by an earlier one. */
+enum ch_before ch_features_before_call(chela_run *run, const struct ch_block *call,
+                                       char **arguments, char **feedback) {
+    const struct ch_feature *f;
+    enum ch_before verdict = CH_BEFORE_RUN;
+    for (size_t i = 0; verdict == CH_BEFORE_RUN && !run->dead && (f = at(run, i)); i++)
+        if (f->before_call)
+            verdict = f->before_call(run, call, arguments, feedback);
+    return verdict;
+}
+
+bool ch_features_after_call(chela_run *run, const struct ch_block *call, const struct ch_result *r,
+                            struct ch_buf *more) {
+    const struct ch_feature *f;
+    bool ready = true;
+    for (size_t i = 0; ready && !run->dead && (f = at(run, i)); i++)
+        if (f->after_call)
+            ready = f->after_call(run, call, r, more);
+    return ready;
+}
+
+bool ch_features_await_calls(const chela_run *run) {
+    const struct ch_feature *f;
+    for (size_t i = 0; (f = at(run, i)); i++)
+        if (f->before_call)
+            return true;
+    return false;
+}
+
+bool ch_features_hold_compaction(chela_run *run) {
+    const struct ch_feature *f;
+    for (size_t i = 0; (f = at(run, i)); i++)
+        if (f->hold_compaction && f->hold_compaction(run))
+            return true;
+    return false;
+}
+
+void ch_features_wait(chela_run *run, const char *kind, struct ch_sv what) {
+    const struct ch_feature *f;
+    for (size_t i = 0; !run->dead && (f = at(run, i)); i++)
+        if (f->on_wait)
+            f->on_wait(run, kind, what);
+}
+
 bool ch_features_results(chela_run *run, struct ch_input *in) {
     const chela_agent *agent = run->session->agent; /* a hook may bind the run to another one */
     const struct ch_feature *f;

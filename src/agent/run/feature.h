@@ -14,6 +14,7 @@
 #include "agent/handle/run.h"
 #include "json/json.h"
 #include "json/writer.h"
+#include "tool/call/batch.h"
 
 #define CH_MODE_PLAIN "react" /* mode of a run whose features define no mode */
 
@@ -75,6 +76,18 @@ struct ch_feature {
     /* All results of a reply are in the transcript. May change in->terminated. False: the
      * run is over or gone. */
     bool (*on_results)(chela_run *run, struct ch_input *in);
+    /* A call of a tool comes up: decide as ch_batch_ops.before does; WAIT: ch_act_unhold
+     * asks again. An agent with this hook begins no call before its reply is complete. */
+    enum ch_before (*before_call)(chela_run *run, const struct ch_block *call, char **arguments,
+                                  char **feedback);
+    /* A call has ended: append text for the model. False: its result waits until
+     * ch_act_unhold, which asks again. */
+    bool (*after_call)(chela_run *run, const struct ch_block *call, const struct ch_result *r,
+                       struct ch_buf *more);
+    /* The history is about to be shortened. True: the feature calls ch_think_compact later. */
+    bool (*hold_compaction)(chela_run *run);
+    /* The run waits for a person. kind: "permission_prompt", "question". */
+    void (*on_wait)(chela_run *run, const char *kind, struct ch_sv what);
     /* The run ends: called once, before the answer enters the outbox and the end is
      * stored. May set end->end.silent. False: no answer is sent. */
     bool (*on_end)(chela_run *run, struct chela_event *end);
@@ -129,6 +142,13 @@ int ch_features_shape(chela_run *run, struct ch_model_request *req, struct chela
 unsigned ch_features_reply(chela_run *run, struct ch_reply *reply, struct ch_buf *complaint);
 void ch_features_call(chela_run *run, const struct ch_block *call, enum ch_call_phase phase,
                       bool failed);
+enum ch_before ch_features_before_call(chela_run *run, const struct ch_block *call,
+                                       char **arguments, char **feedback);
+bool ch_features_after_call(chela_run *run, const struct ch_block *call, const struct ch_result *r,
+                            struct ch_buf *more);
+bool ch_features_await_calls(const chela_run *run); /* any feature has before_call */
+bool ch_features_hold_compaction(chela_run *run);
+void ch_features_wait(chela_run *run, const char *kind, struct ch_sv what);
 bool ch_features_results(chela_run *run, struct ch_input *in);
 bool ch_features_end(chela_run *run, struct chela_event *end);
 

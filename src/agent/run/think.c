@@ -847,7 +847,7 @@ static bool think_announce(chela_run *run, size_t nmessages, size_t ntools) {
     return ch_emit(run, &ev);
 }
 
-void ch_think_compact(chela_run *run) {
+static void think_compact(chela_run *run) {
     const struct chela_turn_patch patch = {0};
     CH_ARENA_AUTO parts = {0};
     struct ch_model_request req;
@@ -861,6 +861,11 @@ void ch_think_compact(chela_run *run) {
         run->target = run->session->agent->targets[run->m.model];
     run->reply = NULL; /* compaction may free the message */
     ch_compaction_start(run, asks ? &req : NULL, ch_driver_step);
+}
+
+void ch_think_compact(chela_run *run) {
+    if (!ch_features_hold_compaction(run) && !run->dead)
+        think_compact(run);
 }
 
 /* Forgets the last reply. */

@@ -46,6 +46,7 @@ struct ch_batch {
     chela_call **ended; /* queue, at most n entries in total; borrowed */
     size_t nended, announced;
     bool alone; /* a sequential call runs */
+    bool result_held; /* the hook after a call has not decided about the oldest result */
     struct ch_batch_totals totals;
 
     struct ch_task task;
@@ -197,19 +198,21 @@ static void batch_count(struct ch_batch *b, const chela_call *call) {
         t->terminated = true;
 }
 
-static void let_hook_rewrite(struct ch_batch *b, chela_call *call) {
+/* False: the hook has not decided yet. */
+static bool let_hook_rewrite(struct ch_batch *b, chela_call *call) {
     struct ch_buf *content = &call->outcome.content;
     struct ch_result r = batch_result_of(call);
     char *text = (char *)r.content.p;
 
     if (!b->ops->after)
-        return;
-    b->ops->after(&r, &text, b->user);
-    if (!text || text == r.content.p)
-        return;
+        return true;
+    bool decided = b->ops->after(call->block, &r, &text, b->user);
+    if (!decided || b->closed || !text || text == r.content.p)
+        return decided;
     ch_buf_clear(content);
     ch_buf_add_str(content, text);
     ch_free(text);
+    return true;
 }
 
 /* Add a note for the model: a person changed the arguments. */
@@ -225,15 +228,23 @@ static void tell_edit(chela_call *call) {
 
 /* Report the oldest unreported result to the owner. */
 static bool batch_announce(struct ch_batch *b) {
-    if (b->announced == b->nended)
+    if (b->announced == b->nended || b->result_held)
         return false;
-    chela_call *call = b->ended[b->announced++];
-    batch_count(b, call);
-    if (call->settled)
+    chela_call *call = b->ended[b->announced];
+    if (call->settled) {
+        b->announced++;
+        batch_count(b, call);
         return true;
-    if (call->edited)
+    }
+    if (call->edited && !call->edit_told)
         tell_edit(call);
-    let_hook_rewrite(b, call);
+    call->edit_told = true;
+    if (!let_hook_rewrite(b, call)) {
+        b->result_held = !b->closed;
+        return false;
+    }
+    b->announced++;
+    batch_count(b, call);
     if (!b->closed && b->ops->finished) {
         struct ch_result r = batch_result_of(call);
         b->ops->finished(call->block, &r, b->user);
@@ -284,8 +295,9 @@ static bool is_unstarted(const chela_call *call) {
         return call->state != CH_CALL_ENDED;
     if (call->attempts) /* between two attempts */
         return false;
-    return call->state == CH_CALL_NEW || call->state == CH_CALL_ASKING ||
-           call->state == CH_CALL_READY || call->state == CH_CALL_GATED;
+    return call->state == CH_CALL_NEW || call->state == CH_CALL_HELD ||
+           call->state == CH_CALL_ASKING || call->state == CH_CALL_READY ||
+           call->state == CH_CALL_GATED;
 }
 
 void ch_batch_skip(struct ch_batch *b, const char *why) {
@@ -305,7 +317,8 @@ static void stop_rest(struct ch_batch *b) {
     for (size_t i = 0; i < b->n; i++) {
         chela_call *call = b->calls[i];
         /* A call in the state NEW may have had attempts in an earlier process. */
-        if (call->suspended || call->wait.due || call->state == CH_CALL_NEW)
+        if (call->suspended || call->wait.due || call->state == CH_CALL_NEW ||
+            call->state == CH_CALL_HELD)
             ch_call_cancel(call, why);
     }
 }
@@ -430,6 +443,19 @@ static bool stands_still(const struct ch_batch *b) {
     return call && call->state == CH_CALL_ASKING && is_sequential(call);
 }
 
+/* The next call waits for its hook, or the hook after a call has not decided. */
+static bool batch_is_held(const struct ch_batch *b) {
+    return b->result_held || (b->next < b->n && b->calls[b->next]->state == CH_CALL_HELD);
+}
+
+void ch_batch_unhold(struct ch_batch *b, struct ch_sv id) {
+    for (size_t i = 0; i < b->n; i++)
+        if (ch_sv_eq(b->calls[i]->block->id, id))
+            ch_call_unhold(b->calls[i]);
+    b->result_held = false;
+    batch_wake(b);
+}
+
 /* --- sequences ------------------------------------------------------------ */
 
 /* True: the call only reads, so its order does not matter to other reads. */
@@ -484,13 +510,14 @@ static void batch_leave_out(chela_call *call, const chela_call *before) {
 /* True if nothing runs and nothing can be started. */
 static bool has_run_dry(struct ch_batch *b) {
     recount(b);
-    return !b->running && (b->next == b->n || stands_still(b) || batch_is_queued(b));
+    return !b->running && !batch_is_held(b) &&
+           (b->next == b->n || stands_still(b) || batch_is_queued(b));
 }
 
 /* Start the next call; false if there is none or it has to wait. */
 static bool batch_advance(struct ch_batch *b) {
     recount(b);
-    if (b->running >= b->parallel)
+    if (b->running >= b->parallel || batch_is_held(b))
         return false;
     if (batch_take_back(b))
         return !b->closed;
@@ -504,7 +531,7 @@ static bool batch_advance(struct ch_batch *b) {
         batch_leave_out(call, before);
     else if (call->state == CH_CALL_NEW)
         batch_prepare(b, b->next);
-    if (b->closed || stands_still(b))
+    if (b->closed || stands_still(b) || batch_is_held(b))
         return false;
     if (call->state != CH_CALL_READY || is_in_the_way(b, b->next)) {
         b->next++;

@@ -52,7 +52,9 @@ enum ch_before {
     CH_BEFORE_RUN,   /* run unchanged, or with *arguments replaced */
     CH_BEFORE_SKIP,  /* do not run; *feedback is the result, not an error */
     CH_BEFORE_STOP,  /* run neither this call nor later ones, and end the run */
-    CH_BEFORE_CLIENT /* the host runs the call */
+    CH_BEFORE_CLIENT, /* the host runs the call */
+    CH_BEFORE_REFUSE, /* do not run; *feedback is the reason, the result is an error */
+    CH_BEFORE_WAIT    /* ask again after ch_batch_unhold; later calls wait, too */
 };
 
 /* Callbacks, all on the loop thread, never from inside a ch_batch_* call. */
@@ -85,8 +87,10 @@ struct ch_batch_ops {
     void (*progress)(const struct ch_block *call, struct ch_sv text, void *user);
     /* Optional. An embedding model consumed this many tokens for a tool. */
     void (*used)(int64_t tokens, void *user);
-    /* Optional. *content is the text for the model; replace it by a heap text to change it. */
-    void (*after)(const struct ch_result *r, char **content, void *user);
+    /* Optional. *content is the text for the model; replace it by a heap text to change it.
+     * False: ask again after ch_batch_unhold; no further call starts before. */
+    bool (*after)(const struct ch_block *call, const struct ch_result *r, char **content,
+                  void *user);
     /* A call ended. Called in order of completion; the message is in call order. */
     void (*finished)(const struct ch_block *call, const struct ch_result *r, void *user);
     /* The host must run this call. */
@@ -233,6 +237,9 @@ struct ch_batch_waits {
     int64_t due;      /* earliest time of those; wall clock, ms */
 };
 struct ch_batch_waits ch_batch_waits(const struct ch_batch *b);
+
+/* The call with this id was held back by `before` or `after`: ask again. */
+void ch_batch_unhold(struct ch_batch *b, struct ch_sv id);
 
 /* Continue after `over` reported waiting calls. Calls that still lack an answer keep
  * waiting. */

@@ -448,6 +448,16 @@ static enum step call_skip(chela_call *call, const char *feedback) {
     return STEP_OVER;
 }
 
+static enum step call_refuse_by_hook(chela_call *call, const char *why) {
+    struct ch_outcome o = {0};
+
+    ch_outcome_error(&o, "permission_denied", "Blocked by a hook of the user: %s",
+                     why ? why : "no reason was given");
+    o.denied = true;
+    ch_call_end(call, &o);
+    return STEP_OVER;
+}
+
 static enum step ask_hook(chela_call *call) {
     char *arguments = (char *)call->arguments.p, *feedback = NULL;
     const char *words = NULL;
@@ -466,6 +476,11 @@ static enum step ask_hook(chela_call *call) {
         return call_skip(call, words);
     case CH_BEFORE_STOP:
         return stop_run(call);
+    case CH_BEFORE_REFUSE:
+        return call_refuse_by_hook(call, words);
+    case CH_BEFORE_WAIT:
+        call->state = CH_CALL_HELD;
+        return STEP_OVER;
     case CH_BEFORE_CLIENT:
         call->hand_over = true;
         return changed ? STEP_AGAIN : STEP_ON;
@@ -519,6 +534,14 @@ void ch_call_prepare(chela_call *call) {
             return; /* a hook may have cancelled the batch */
     }
     call->state = CH_CALL_READY;
+}
+
+void ch_call_unhold(chela_call *call) {
+    if (call->state != CH_CALL_HELD)
+        return;
+    call->state = CH_CALL_NEW;
+    call->hook_asked = false;
+    call->stage--; /* the stage of `before` */
 }
 
 /* --- running ------------------------------------------------------------- */

@@ -80,6 +80,7 @@ struct ch_call_env {
 
 enum ch_call_state {
     CH_CALL_NEW,    /* not prepared, or preparation not finished */
+    CH_CALL_HELD,   /* `before` has not decided yet: ch_call_unhold */
     CH_CALL_ASKING, /* waits for approval: ch_call_ask, ch_call_consent */
     CH_CALL_READY,  /* checked and allowed: ch_call_run */
     CH_CALL_GATED,  /* held back by the batch's owner; READY again afterwards */
@@ -127,6 +128,7 @@ struct chela_call {
     const char *lacks; /* in the arena: the layer without which full_box is impossible, or NULL */
     /* a person edited the arguments, and thereby approved the call */
     bool edited;
+    bool edit_told;                 /* the result mentions that */
     const char *approval_id;        /* in the arena; NULL: no approval requested yet */
     const char *known_id;           /* in the arena; approval id from before a restart, or NULL */
     unsigned char known_digest[CH_SHA256_SIZE]; /* the digest that known_id was asked for */
@@ -182,6 +184,9 @@ void ch_call_unref(chela_call *call);
 /* Run the stages before execution. Afterwards the call is READY, CLIENT, ASKING or ENDED
  * (env->ended was called). */
 void ch_call_prepare(chela_call *call);
+
+/* Ask `before` again, by another ch_call_prepare. */
+void ch_call_unhold(chela_call *call);
 
 /* Start a READY call. env->ended may be called before this returns. */
 void ch_call_run(chela_call *call);

@@ -714,6 +714,7 @@ static char *file_with(const struct ch_option *o, const char *value, size_t *at,
         [CH_SCOPE_TOOL] = {"\"tools\": {\"custom\": [{", "}]}", "tools.custom[0]."},
         [CH_SCOPE_POLICY] = {"\"policies\": [{", "}]", "policies[0]."},
         [CH_SCOPE_HOOK] = {"\"gateway\": {\"hooks\": {\"h\": {", "}}}", "gateway.hooks.h."},
+        [CH_SCOPE_HOOK_PROGRAM] = {"\"hooks\": {\"stop\": [{", "}]}", "hooks.stop[0]."},
         [CH_SCOPE_SCHEDULE] = {"\"schedules\": {\"s\": {", "}}", "schedules.s."},
         [CH_SCOPE_BUDGET] = {"\"budgets\": {\"b\": {", "}}", "budgets.b."},
         [CH_SCOPE_MCP] = {"\"mcp\": {\"servers\": {\"m\": {", "}}}", "mcp.servers.m."},
@@ -1444,6 +1445,8 @@ static void test_schema(void **state) {
         [CH_SCOPE_POLICY] = ch_json_path(top, "policies", "items", NULL),
         [CH_SCOPE_HOOK] =
             ch_json_path(top, "gateway", "properties", "hooks", "additionalProperties", NULL),
+        [CH_SCOPE_HOOK_PROGRAM] =
+            ch_json_path(top, "hooks", "properties", "beforeTool", "items", NULL),
         [CH_SCOPE_SCHEDULE] = ch_json_path(top, "schedules", "additionalProperties", NULL),
         [CH_SCOPE_BUDGET] = ch_json_path(top, "budgets", "additionalProperties", NULL),
         [CH_SCOPE_MCP] =

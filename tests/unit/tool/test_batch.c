@@ -594,12 +594,87 @@ static int show(chela_call *call, void *user) {
     return 0;
 }
 
-static void after(const struct ch_result *r, char **content, void *user) {
+static bool after(const struct ch_block *c, const struct ch_result *r, char **content, void *user) {
     (void)user;
+    assert_true(ch_sv_eq(c->id, r->id));
     if (ch_sv_is(r->id, "w")) {
         assert_true(ch_sv_is(r->content, *content));
         *content = ch_strdup("rewritten");
     }
+    return true;
+}
+
+/* A hook that decides later: the first question about each call, and about its result, waits. */
+struct later {
+    struct kit kit;
+    unsigned asked[2], ended[2];
+    struct ch_timer timers[2]; /* of calls a and b */
+};
+
+static struct later *later_of(void *user) {
+    return CH_CONTAINER(user, struct later, kit);
+}
+
+static void later_unhold_a(struct ch_timer *t) {
+    ch_batch_unhold(CH_CONTAINER(t, struct later, timers[0])->kit.batch, CH_SV("a"));
+}
+
+static void later_unhold_b(struct ch_timer *t) {
+    ch_batch_unhold(CH_CONTAINER(t, struct later, timers[1])->kit.batch, CH_SV("b"));
+}
+
+static void later_decide(struct later *l, size_t i) {
+    ch_timer_start(l->kit.loop, &l->timers[i], 1, i ? later_unhold_b : later_unhold_a);
+}
+
+static enum ch_before later_before(const struct ch_block *c, char **arguments, char **feedback,
+                                   void *user) {
+    struct later *l = later_of(user);
+    size_t i = ch_sv_is(c->id, "b");
+    (void)arguments;
+    if (!l->asked[i]++) {
+        later_decide(l, i);
+        return CH_BEFORE_WAIT;
+    }
+    if (i == 0)
+        return CH_BEFORE_RUN;
+    *feedback = ch_strdup("not b");
+    return CH_BEFORE_REFUSE;
+}
+
+static bool later_after(const struct ch_block *c, const struct ch_result *r, char **content,
+                        void *user) {
+    struct later *l = later_of(user);
+    size_t i = ch_sv_is(c->id, "b");
+    assert_int_equal(r->denied, i == 1);
+    if (!l->ended[i]++) {
+        later_decide(l, i);
+        return false;
+    }
+    *content = ch_strdup(i ? "b: refused" : "a: done");
+    return true;
+}
+
+static void test_hooks_decide_later(void **state) {
+    struct kit_call calls[] = {{"a", "show", "{}", 0}, {"b", "show", "{}", 0}};
+    struct later l = {0};
+    CH_BUF_AUTO got = {0};
+
+    (void)state;
+    kit_init(&l.kit);
+    add(&l.kit, (struct chela_tool_opts)CHELA_TOOL_OPTS(.name = "show", .fn = show));
+    l.kit.ops.before = later_before;
+    l.kit.ops.after = later_after;
+    kit_start(&l.kit, calls, 2);
+    kit_wait(&l.kit);
+    for (size_t i = 0; i < 2; i++) { /* each question once more, when it was decided */
+        assert_int_equal(l.asked[i], 2);
+        assert_int_equal(l.ended[i], 2);
+    }
+    results(&l.kit, &got);
+    assert_string_equal(ch_buf_str(&got), "a:a: done;b:b: refused;");
+    assert_int_equal(ch_batch_totals(l.kit.batch).denied, 1);
+    kit_free(&l.kit);
 }
 
 static void test_hooks(void **state) {
@@ -781,10 +856,13 @@ static void nasty_progress(const struct ch_block *c, struct ch_sv text, void *us
     (void)text;
     act(user, "progress");
 }
-static void nasty_after(const struct ch_result *r, char **content, void *user) {
+static bool nasty_after(const struct ch_block *c, const struct ch_result *r, char **content,
+                        void *user) {
+    (void)c;
     (void)r;
     (void)content;
     act(user, "after");
+    return true;
 }
 static void nasty_finished(const struct ch_block *c, const struct ch_result *r, void *user) {
     struct kit *k = user;
@@ -1085,6 +1163,7 @@ int main(void) {
         cmocka_unit_test(test_client),
         cmocka_unit_test(test_client_same_id),
         cmocka_unit_test(test_hooks),
+        cmocka_unit_test(test_hooks_decide_later),
         cmocka_unit_test(test_stop),
         cmocka_unit_test(test_stop_of_restored),
         cmocka_unit_test(test_invalid_hook),
