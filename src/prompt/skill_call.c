@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "prompt/envelope.h"
+#include "prompt/skill_command.h"
 #include "tool/process/path.h"
 
 static const char command[] = "/skill";
@@ -78,7 +79,8 @@ int ch_skill_request(const struct ch_skills *s, struct ch_sv text, struct ch_buf
     int rc = skill_call_read(s, text, &skill, &words, err);
     if (rc < 0)
         return rc;
-    ch_buf_addf(out, "Use the skill %s for this request: read %s first.", skill->head.name,
+    ch_buf_addf(out, "Use the %s %s for this request: read %s first.",
+                ch_command_is_file(skill->file) ? "command" : "skill", skill->head.name,
                 skill->location);
     if (words.n)
         ch_buf_addf(out, "\n\n%.*s", CH_SV_FMT(words));
@@ -98,6 +100,10 @@ int ch_skill_call(const struct ch_skills *s, const char *workspace, struct ch_sv
     if (rc < 0)
         return rc;
     ch_utf8_add_valid(&valid, ch_sv_trim(ch_skill_body(ch_buf_sv(&file))));
+    if (ch_command_is_file(skill->file)) {
+        ch_command_expand(ch_buf_sv(&valid), words, out);
+        return 0;
+    }
     int folder = (int)(strrchr(skill->location, '/') - skill->location);
     ch_buf_addf(out,
                 "%s%s for this request. Paths in its instructions are relative to "

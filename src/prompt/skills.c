@@ -5,12 +5,14 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/sha256.h"
+#include "prompt/skill_command.h"
 #include "prompt/skill_package.h"
 #include "tool/process/executable.h"
 #include "tool/registry/registry.h"
@@ -280,6 +282,107 @@ static void scan_root(struct ch_skills *s, const struct tree *t, const char *roo
     free(real);
 }
 
+/* --- commands ---------------------------------------------------------------------- */
+
+/* "git/fix.md" below the folder is the command "git:fix". */
+static const char *command_name(struct ch_skills *s, const char *prefix, const char *file) {
+    size_t n = strlen(file) - strlen(".md");
+    return ch_arena_printf(&s->arena, "%s%s%.*s", prefix, *prefix ? ":" : "", (int)n, file);
+}
+
+static bool is_command(const char *file) {
+    size_t n = strlen(file);
+    return n > 3 && strcmp(file + n - 3, ".md") == 0 && strcasecmp(file, "README.md") != 0 &&
+           ch_command_is_file(file);
+}
+
+static void add_command(struct ch_skills *s, const struct tree *t, const struct found *f,
+                        const char *name) {
+    CH_BUF_AUTO text = {0};
+    struct chela_error err = {0};
+    if (skills_has_file(s, f->path, f->st.st_ino, t->of_user))
+        return;
+    struct ch_skill *c = new_skill(s);
+    if (!c)
+        return;
+    c->of_user = t->of_user;
+    c->file = ch_arena_str(&s->arena, ch_sv_str(f->path));
+    c->location = location_of(s, t->opts->workspace, c->file);
+    c->inode = f->st.st_ino;
+    c->changed = f->st.st_mtim;
+    if (ch_file_load(f->path, CH_LIMIT_SKILL_FILE, &text, &err) < 0)
+        c->problem = ch_arena_str(&s->arena, ch_sv_str(err.message));
+    c->head = ch_skill_head_read(&s->arena, ch_buf_sv(&text), name);
+    c->head.name = name;
+    c->head.problem = c->head.warning = NULL;
+    c->head.for_users = true;
+    c->head.for_models = false;
+    c->head.version = version_of(&s->arena, ch_buf_sv(&text));
+    c->allowed = skills_allowed(s, t->opts->allow, c);
+}
+
+static void scan_commands(struct ch_skills *s, const struct tree *t, const struct place *p,
+                          const char *prefix);
+
+static void visit_command(struct ch_skills *s, const struct tree *t, const struct place *p,
+                          const char *prefix, const struct dirent *entry) {
+    const char *path = ch_arena_printf(&s->arena, "%s/%s", p->path, entry->d_name);
+    struct found f = {.path = path};
+    bool linked = false;
+    if (!ch_package_path_is_safe(ch_sv_str(entry->d_name)))
+        return;
+    if (skills_is_folder(path, entry->d_type, &linked)) {
+        const char *below = ch_arena_printf(&s->arena, "%s%s%s", prefix, *prefix ? ":" : "",
+                                            entry->d_name);
+        if (!linked && p->depth < CH_LIMIT_SKILL_DEPTH)
+            scan_commands(s, t, &(struct place){path, path, p->depth + 1}, below);
+    } else if (is_command(entry->d_name) && skills_look(path, S_IFREG, &f.st, &linked)) {
+        if (!linked) /* a link may lead anywhere */
+            add_command(s, t, &f, command_name(s, prefix, entry->d_name));
+    }
+}
+
+static void scan_commands(struct ch_skills *s, const struct tree *t, const struct place *p,
+                          const char *prefix) {
+    struct dirent **entries = NULL;
+    int n = scandir(p->path, &entries, not_hidden, skills_by_name);
+    for (int i = 0; i < n; i++) {
+        s->cut |= i >= CH_LIMIT_SKILL_ENTRIES;
+        if (!s->cut)
+            visit_command(s, t, p, prefix, entries[i]);
+        free(entries[i]);
+    }
+    free(entries);
+}
+
+/* A folder of commands. A link of the folder itself is not followed. */
+static void scan_command_root(struct ch_skills *s, const struct tree *t, const char *root) {
+    struct stat st;
+    if (lstat(root, &st) == 0 && S_ISDIR(st.st_mode))
+        scan_commands(s, t, &(struct place){root, root, 0}, "");
+}
+
+/* The folder `commands` beside a folder `skills` of the user. */
+static void scan_user_commands(struct ch_skills *s, const struct tree *t, const char *skills) {
+    size_t n = strlen(skills), end = strlen("/skills");
+    if (n > end && strcmp(skills + n - end, "/skills") == 0)
+        scan_command_root(s, t, ch_arena_printf(&s->arena, "%.*s/commands", (int)(n - end),
+                                                skills));
+}
+
+static void scan_all_commands(struct ch_skills *s, const struct tree *t) {
+    static const char *const folders[] = {".chela/commands", ".agents/commands",
+                                          ".claude/commands"};
+    s->places = CH_LIMIT_SKILLS;
+    for (size_t i = 0; !t->of_user && i < CH_LEN(folders); i++)
+        scan_command_root(s, t,
+                          ch_arena_printf(&s->arena, "%s/%s", t->opts->workspace, folders[i]));
+    for (const char *const *root = t->roots; t->of_user && root && *root; root++)
+        scan_user_commands(s, t, *root);
+}
+
+/* --- all roots ---------------------------------------------------------------------- */
+
 /* Skills that are not allowed take no place from skills of the next tree: a workspace that is not
  * trusted must not hide the user's skills. */
 static void scan_tree(struct ch_skills *s, const struct tree *t) {
@@ -344,6 +447,8 @@ void ch_skills_load(struct ch_skills *s, const struct ch_skills_opts *opts) {
                                  {opts, opts->user_roots, true}};
     for (size_t i = 0; i < CH_LEN(trees); i++)
         scan_tree(s, &trees[i]);
+    for (size_t i = 0; i < CH_LEN(trees); i++)
+        scan_all_commands(s, &trees[i]);
     settle_doubles(s);
     if (s->n)
         qsort(s->list, s->n, sizeof(*s->list), in_order);

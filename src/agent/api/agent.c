@@ -30,6 +30,7 @@
 #include "base/mem.h"
 #include "base/opts.h"
 #include "io/loop_entry.h"
+#include "prompt/skill_command.h"
 #include "prompt/skill_tools.h"
 #include "tool/builtin/builtin.h"
 #include "tool/builtin/chat/message.h"
@@ -703,6 +704,7 @@ char *chela_agent_skills_json(const chela_agent *a) {
         ch_jw_kcstr(&w, "file", s->file);
         ch_jw_kbool(&w, "used", s->allowed && !s->problem);
         ch_jw_kbool(&w, "told", s->told);
+        ch_jw_kbool(&w, "command", ch_command_is_file(s->file));
         ch_jw_kbool(&w, "user_invocable", s->head.for_users);
         ch_jw_kcstr(&w, "problem",
                     s->problem || s->allowed ? s->problem : "not in the agent's list of skills");

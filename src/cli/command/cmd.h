@@ -20,7 +20,8 @@ struct ch_cmd {
 };
 
 extern const struct ch_cmd ch_cmd_run, ch_cmd_chat, ch_cmd_init, ch_cmd_completion, ch_cmd_doctor,
-    ch_cmd_help, ch_cmd_serve, ch_cmd_trust, ch_cmd_acp, ch_cmd_attach, ch_cmd_diff, ch_cmd_apply;
+    ch_cmd_help, ch_cmd_serve, ch_cmd_trust, ch_cmd_acp, ch_cmd_attach, ch_cmd_diff, ch_cmd_apply,
+    ch_cmd_login;
 extern const struct ch_cmd ch_cmd_sessions_list, ch_cmd_sessions_show, ch_cmd_sessions_resume,
     ch_cmd_sessions_fork, ch_cmd_sessions_export, ch_cmd_sessions_import, ch_cmd_sessions_delete,
     ch_cmd_sessions_search, ch_cmd_sessions_compact, ch_cmd_replay, ch_cmd_trace, ch_cmd_usage,

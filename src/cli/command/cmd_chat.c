@@ -49,9 +49,11 @@ static const struct ch_opt opts[] = {
     CH_SETUP_OPTS_TOOLS(struct flags),
     CH_RUN_OPT_APPLY(struct flags),
     CH_RUN_OPT_APPROVE(struct flags,
-                       "calls that need approval: ask (the default on a terminal), run commands "
-                       "in the full sandbox without a network and ask about the rest (sandbox), "
-                       "run them (auto), or refuse them (deny, the default elsewhere)"),
+                       "calls that need approval: ask, and ask about changes of files, too (ask), "
+                       "change files unasked and ask about the rest (edits, the default on a "
+                       "terminal), only read and answer with a plan (plan), run commands in the "
+                       "full sandbox without a network and ask about the rest (sandbox), run them "
+                       "(auto), or refuse them (deny, the default elsewhere)"),
     CH_RUN_OPTS_CALLS(struct flags, "model calls for one message, at most (no limit)",
                       "tool calls for one message, at most (200; 0: no limit)"),
     CH_RUN_OPT_ERRORS(struct flags),
@@ -146,10 +148,9 @@ static int chat_make_agent(struct talk *t, const char *model, const char *key,
         CHELA_AGENT_OPTS(.model = model, .base_url = f->base_url, .api_key_env = f->api_key_env,
                          .system = t->system.p, .mode = ch_args_choice(CHELA_CHOICE_MODE, f->mode),
                          .reasoning = ch_args_choice(CHELA_CHOICE_REASONING, f->reasoning),
-                         .approve = f->approve ? (enum chela_approve)ch_args_choice(
-                                                     CHELA_CHOICE_APPROVE, f->approve)
-                                               : approve,
+                         .approve = f->approve ? ch_setup_approve(f->approve) : approve,
                          .limits = &limits, .request = &request);
+    t->setup.approve = f->approve;
     int rc = ch_setup_agent(&t->setup, &opt, &t->agent, err);
     t->model = opt.model;
     if (rc == 0)

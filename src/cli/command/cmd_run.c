@@ -51,6 +51,7 @@ struct run {
     bool compact;               /* only compact the session */
     bool replay;                /* repeat with a copy, or compare with the original */
     unsigned differences;       /* differences found by a replay */
+    bool stored;                /* there is a store */
     bool no_store;              /* the error is a missing store */
     enum format format;
     char *id;     /* owned: id of the run, NULL before its first event */
@@ -61,6 +62,13 @@ struct run {
 
 /* --- events ------------------------------------------------------------------- */
 
+/* The key that continues the session; NULL: it is not stored. */
+static const char *run_stored_key(const struct run *r) {
+    if (!r->stored)
+        return NULL;
+    return r->session ? chela_session_key(r->session) : r->key;
+}
+
 static void run_on_end(struct run *r, const struct chela_event *ev) {
     r->ended = true;
     bool unread = ch_console_failure(&r->console) && !ch_signals_caught(r->signals);
@@ -69,7 +77,7 @@ static void run_on_end(struct run *r, const struct chela_event *ev) {
     ch_status_free(r->status);
     r->status = NULL;
     if (r->format == JSON)
-        ch_json_event(&r->console, ev);
+        ch_json_end(&r->console, ev, run_stored_key(r));
     if (!ch_console_failure(&r->console) && !ch_signals_left(r->signals))
         ch_text_outcome(&r->console, ev);
     if (ev->end.review && !ch_signals_left(r->signals))
@@ -111,7 +119,9 @@ static void run_on_event(const struct chela_event *ev, void *user) {
                         ev->type == CHELA_EV_RUN_END && ev->end.status == CHELA_STATUS_PAUSED);
     if (ev->type == CHELA_EV_RUN_START)
         on_start(r, ev);
-    if (r->format == JSONL)
+    if (r->format == JSONL && ev->type == CHELA_EV_RUN_END)
+        ch_json_end(&r->console, ev, run_stored_key(r));
+    else if (r->format == JSONL)
         ch_json_event(&r->console, ev);
     else if (r->format == STREAM_JSON)
         ch_stream_json_event(&r->stream, ev);
@@ -192,7 +202,7 @@ static int read_prompt(struct run *r, struct ch_cli_input *prompt, struct chela_
  * attach, and denies otherwise. */
 static enum chela_approve consent(const struct run *r) {
     if (r->flags.approve)
-        return ch_args_choice(CHELA_CHOICE_APPROVE, r->flags.approve);
+        return ch_setup_approve(r->flags.approve);
     bool ask = r->resume || r->flags.background || ch_asker_there(&r->asker);
     return ask ? CHELA_APPROVE_ASK : CHELA_APPROVE_DENY;
 }
@@ -429,14 +439,22 @@ static bool run_has_status(const struct run *r) {
     return r->format != JSONL && r->format != STREAM_JSON;
 }
 
-/* Expand "/skill NAME ..." to the text for the model. */
+/* The message that "/skill NAME words", or "/NAME words" for a skill or a command of that name,
+ * stands for. Another text that begins with a slash stays as it is. */
 static int run_expand(const chela_agent *agent, struct ch_cli_input *prompt,
                       struct chela_error *err) {
-    if (strncmp(prompt->p, "/skill", strlen("/skill")) != 0)
+    bool named = strncmp(prompt->p, "/skill", strlen("/skill")) == 0 &&
+                 strchr(" \t\n", prompt->p[strlen("/skill")]);
+    struct chela_error unknown = {0};
+    if (*prompt->p != '/')
         return CHELA_OK;
-    char *text = chela_agent_expand(agent, prompt->p, prompt->n, err);
-    if (!text)
+    char *call = named ? ch_dup(prompt->p) : ch_format("/skill %s", prompt->p + 1);
+    char *text = chela_agent_expand(agent, call, strlen(call), named ? err : &unknown);
+    free(call);
+    if (!text && named)
         return err->code = CHELA_EINVAL;
+    if (!text)
+        return CHELA_OK;
     ch_input_release(prompt);
     *prompt = (struct ch_cli_input){.p = ch_dup(text), .n = strlen(text)};
     chela_free(text);
@@ -662,14 +680,26 @@ static void run_recall(struct run *r) {
     ch_memo_use(&r->memo, r->key, &r->console, &f->model, &f->setup, &f->approve);
 }
 
+/* A run that a person starts is stored, so that --continue goes on with it; without a place to
+ * store it, the run goes on. */
+static bool run_is_kept(const struct run *r) {
+    return ch_asker_there(&r->asker) && !r->flags.no_session && !r->flags.replay && !r->input;
+}
+
 /* Opens the store, and finds the session in it. */
 static int run_open_store(struct run *r, struct ch_setup *setup, struct chela_error *err) {
     const struct ch_run_flags *f = &r->flags;
     bool wanted = r->resume || f->session || f->resume_last || f->background;
     int rc = 0;
-    if (!f->no_session)
+    if (!f->no_session && !wanted && run_is_kept(r)) {
+        struct chela_error why = {0};
+        if (ch_setup_store(setup, CH_STORE_WANTED, &why) < 0)
+            ch_console_note(&r->console, "the session is not stored: %s", why.message);
+    } else if (!f->no_session) {
         rc = ch_setup_store(setup, wanted ? CH_STORE_WANTED : CH_STORE_IF_CHOSEN, err);
+    }
     r->no_store = rc == CHELA_EINTERNAL && !setup->store;
+    r->stored = setup->store != NULL;
     if (rc == 0 && f->background)
         rc = ch_setup_store_lasts(setup, err);
     if (rc == 0)
@@ -687,6 +717,11 @@ static int run_open_store(struct run *r, struct ch_setup *setup, struct chela_er
 
 /* How calls are approved, in the words of the form. */
 static const char *run_permission_mode(const struct run *r) {
+    const char *word = r->flags.approve ? r->flags.approve : "";
+    if (strcmp(word, "edits") == 0)
+        return "acceptEdits";
+    if (strcmp(word, "plan") == 0)
+        return "plan";
     switch (consent(r)) {
     case CHELA_APPROVE_AUTO:
         return "bypassPermissions";
@@ -743,6 +778,7 @@ static int run_perform(struct run *r, const struct ch_env *env, struct chela_err
                              .model = r->flags.model,
                              .signals = r->signals,
                              .local = true,
+                             .approve = r->flags.approve,
                              .silent = !ch_asker_there(&r->asker) && !r->flags.background};
     chela_agent *agent = NULL;
     int rc = run_read_texts(r, &texts, err);

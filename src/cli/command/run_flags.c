@@ -39,10 +39,12 @@ const struct ch_opt ch_run_opts[] = {
      "must call"},
     CH_RUN_OPT_APPLY(FLAGS),
     CH_RUN_OPT_APPROVE(FLAGS,
-                       "calls that need approval: ask (the default on a terminal; elsewhere the "
-                       "run pauses), run commands in the full sandbox without a network and ask "
-                       "about the rest (sandbox), run them (auto), or refuse them (deny, the "
-                       "default elsewhere)"),
+                       "calls that need approval: ask, and ask about changes of files, too (ask), "
+                       "change files unasked and ask about the rest (edits, the default on a "
+                       "terminal), only read and answer with a plan (plan), run commands in the "
+                       "full sandbox without a network and ask about the rest (sandbox), run them "
+                       "(auto), or refuse them (deny, the default elsewhere); without a person, a "
+                       "run that asks pauses"),
     CH_RUN_OPTS_CALLS(FLAGS, "model calls of the run, at most (25; 0: no limit)",
                       "tool calls of the run, at most (200; 0: no limit)"),
     CH_RUN_OPT_ERRORS(FLAGS),
@@ -75,8 +77,9 @@ const struct ch_opt ch_run_opts[] = {
     CH_SETUP_OPTS_TOOLS(FLAGS),                                                                    \
     CH_RUN_OPT_APPLY(FLAGS),                                                                       \
     CH_RUN_OPT_APPROVE(FLAGS,                                                                      \
-     "calls that need approval from now on: ask, run commands in the full sandbox and ask about "  \
-     "the rest (sandbox), run them (auto), or refuse them (deny)"),                                \
+     "calls that need approval from now on: ask, also about changes of files (ask), ask about "    \
+     "the rest (edits), only read (plan), run commands in the full sandbox and ask about the "     \
+     "rest (sandbox), run them (auto), or refuse them (deny)"),                                    \
     CH_RUN_OPTS_CALLS(FLAGS,                                                                       \
      "model calls of the run, including earlier ones (25)",                                        \
      "tool calls of the run, including earlier ones (200)"),                                       \

@@ -8,6 +8,7 @@ const struct ch_cmd *const ch_command_table[] = {
     &ch_cmd_diff,
     &ch_cmd_apply,
     &ch_cmd_init,
+    &ch_cmd_login,
     &ch_cmd_trust,
     &ch_cmd_serve,
     &ch_cmd_acp,

@@ -20,6 +20,22 @@ void ch_json_event(struct ch_console *c, const struct chela_event *ev) {
     chela_free(json);
 }
 
+void ch_json_end(struct ch_console *c, const struct chela_event *end, const char *session) {
+    char *json = chela_event_json(end);
+    struct ch_draft d;
+    ch_draft_init(&d);
+    fwrite(json, 1, strlen(json) - (session ? 1 : 0), d.f); /* without the last brace */
+    if (session) {
+        fputs(",\"session\":", d.f);
+        ch_draft_quote(d.f, session);
+        fputc('}', d.f);
+    }
+    ch_draft_finish(&d);
+    ch_json_line(c, d.p);
+    free(d.p);
+    chela_free(json);
+}
+
 static void out_json_new_line(FILE *out, unsigned depth) {
     fprintf(out, "\n%*s", (int)(depth * 2), "");
 }

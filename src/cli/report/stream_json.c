@@ -377,25 +377,32 @@ static void stream_on_child(struct ch_stream_json *s, const struct chela_event *
 /* --- the first and the last line ------------------------------------------------------------ */
 
 /* The names of an array of objects, as an array. */
+struct names {
+    struct ch_draft text;
+    bool no_commands; /* skills only */
+};
+
 static int stream_name(const char *item, size_t n, void *user) {
-    FILE *out = user;
+    struct names *names = user;
     char *name = chela_json_get(item, n, "/name", NULL);
-    if (name) {
-        fputs(ftell(out) > 0 ? "," : "", out);
-        ch_draft_quote(out, name);
+    char *command = chela_json_get(item, n, "/command", NULL);
+    if (name && !(names->no_commands && command && strcmp(command, "true") == 0)) {
+        fputs(ftell(names->text.f) > 0 ? "," : "", names->text.f);
+        ch_draft_quote(names->text.f, name);
     }
     chela_free(name);
+    chela_free(command);
     return 0;
 }
 
-static void stream_names(FILE *out, const char *member, const char *items) {
-    struct ch_draft names;
-    ch_draft_init(&names);
+static void stream_names(FILE *out, const char *member, const char *items, bool no_commands) {
+    struct names names = {.no_commands = no_commands};
+    ch_draft_init(&names.text);
     if (items)
-        chela_json_each(items, strlen(items), stream_name, names.f);
-    ch_draft_finish(&names);
-    fprintf(out, ",\"%s\":[%s]", member, names.p);
-    free(names.p);
+        chela_json_each(items, strlen(items), stream_name, &names);
+    ch_draft_finish(&names.text);
+    fprintf(out, ",\"%s\":[%s]", member, names.text.p);
+    free(names.text.p);
 }
 
 static const char *stream_server_state(const char *state) {
@@ -426,9 +433,9 @@ static void stream_servers(const struct ch_stream_json *s, FILE *out) {
 static void stream_agent(struct ch_stream_json *s, FILE *out) {
     char *tools = s->agent ? chela_agent_tools_json(s->agent) : NULL;
     char *skills = s->agent ? chela_agent_skills_json(s->agent) : NULL;
-    stream_names(out, "tools", tools);
-    stream_names(out, "skills", skills);
-    stream_names(out, "slash_commands", skills);
+    stream_names(out, "tools", tools, false);
+    stream_names(out, "skills", skills, true);
+    stream_names(out, "slash_commands", skills, false);
     chela_free(tools);
     chela_free(skills);
 }

@@ -75,7 +75,10 @@ static void memo_take(struct ch_draft *d, const char *flag, const char *kept, co
 void ch_memo_use(struct ch_memo *m, const char *key, struct ch_console *console,
                  const char **model, struct ch_setup_flags *flags, const char **approve) {
     struct ch_draft d;
-    bool strict = m->approve && strcmp(m->approve, "deny") == 0;
+    bool strict = m->approve &&
+                  (strcmp(m->approve, "deny") == 0 || strcmp(m->approve, "plan") == 0);
+    bool usual = m->approve &&
+                 (strcmp(m->approve, "ask") == 0 || strcmp(m->approve, "edits") == 0);
     ch_draft_init(&d);
     if (!m->base_url)
         memo_take(&d, "--model", m->model, model);
@@ -92,7 +95,7 @@ void ch_memo_use(struct ch_memo *m, const char *key, struct ch_console *console,
                         "session %s was used with --model %s at another address: pass --model and "
                         "--base-url to go on with it",
                         key, m->model ? m->model : "NAME");
-    if (m->approve && !strict && !*approve && strcmp(m->approve, "ask") != 0)
+    if (m->approve && !strict && !usual && !*approve)
         ch_console_note(console, "--approve %s is not carried over: pass it again if you want it",
                         m->approve);
     free(d.p);
@@ -161,7 +164,7 @@ static int latest_on_session(const struct chela_store_session *s, void *user) {
 
 static char *latest_here(const struct latest *l, chela_store *store) {
     char *here = realpath(".", NULL);
-    const char *found = NULL, *unknown = NULL;
+    const char *found = NULL;
     for (size_t i = 0; here && !found && i < l->n; i++) {
         struct ch_memo m = {0};
         if (i > 0 && strcmp(l->keys[i], l->keys[i - 1]) == 0)
@@ -169,12 +172,10 @@ static char *latest_here(const struct latest *l, chela_store *store) {
         ch_memo_load(&m, store, l->keys[i]);
         if (m.directory && strcmp(m.directory, here) == 0)
             found = l->keys[i];
-        else if (!m.directory && !unknown)
-            unknown = l->keys[i];
         ch_memo_release(&m);
     }
     free(here);
-    return found || unknown ? ch_dup(found ? found : unknown) : NULL;
+    return found ? ch_dup(found) : NULL;
 }
 
 int ch_memo_latest(chela_store *store, const char *skip, char **key, struct chela_error *err) {

@@ -4,8 +4,8 @@
  * (chela_agent_memo), and whether the model could ask a person: a session's requests shall offer
  * the same tools wherever it goes on. A command that continues the session uses them where its own
  * command line says nothing, and tells so. Calls are never approved more freely than by default: of
- * --approve, only "deny" is used again. A model that was called at --base-url is not used again,
- * because the address is not kept. */
+ * --approve, only "deny" and "plan" are used again. A model that was called at --base-url is not
+ * used again, because the address is not kept. */
 #ifndef CH_CLI_MEMO_H
 #define CH_CLI_MEMO_H
 #include "chela.h"
@@ -30,8 +30,8 @@ void ch_memo_keep(chela_agent *agent, const char *model, const struct ch_setup *
                   const char *approve, bool base_url);
 void ch_memo_release(struct ch_memo *m);
 
-/* The key of the conversation that was used last in this directory, or else of one whose directory
- * is not known; the caller frees it. skip: beginning of titles that do not count; NULL: none.
+/* The key of the conversation that was used last in this directory; the caller frees it. skip:
+ * beginning of titles that do not count; NULL: none.
  * CHELA_EINVAL: there is no such session. */
 int ch_memo_latest(chela_store *store, const char *skip, char **key, struct chela_error *err);
 

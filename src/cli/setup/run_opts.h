@@ -47,8 +47,8 @@
     {"no-stream", 0, CH_OPT_SWITCH, offsetof(type, no_stream), NULL, 0, 0, "Model",                \
      "request complete replies instead of streams"}
 #define CH_RUN_OPT_APPROVE(type, help)                                                             \
-    {"approve", 0, CH_OPT_CHOICE, offsetof(type, approve), "ask|sandbox|auto|deny", 0, 0, "Tools", \
-     help}
+    {"approve", 0, CH_OPT_CHOICE, offsetof(type, approve), "ask|edits|plan|sandbox|auto|deny", 0, \
+     0, "Tools", help}
 #define CH_RUN_OPT_APPLY(type)                                                                     \
     {"apply", 0, CH_OPT_CHOICE, offsetof(type, setup.apply), "each|review|never", 0, 0, "Tools",   \
      "when the changes of the run become real: at once (each, the default), when a person "        \

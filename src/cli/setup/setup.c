@@ -9,6 +9,7 @@
 #include <uv.h>
 
 #include "cli/support/draft.h"
+#include "cli/support/login_keys.h"
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
 #include "cli/support/state_path.h"
@@ -254,11 +255,29 @@ static enum chela_language setup_language(const struct ch_setup *s) {
     return set == CHELA_LANGUAGE_AUTO && s->local ? s->env->language : set;
 }
 
+static void setup_log(enum chela_log_level level, const char *area, const char *line, void *user) {
+    const struct ch_setup_host *host = user;
+    host->log(level, area, line, host->console);
+}
+
+/* The environment, and the keys that `chela login` keeps. */
+static const char *setup_env(const char *name, void *user) {
+    struct ch_setup_host *host = user;
+    if (host->variable && strcmp(host->variable, name) == 0)
+        return host->value;
+    const char *value = getenv(name);
+    return value ? value : ch_login_keys_find(host->keys, name);
+}
+
 int ch_setup_runtime(struct ch_setup *s, struct chela_error *err) {
     s->console->language = setup_language(s);
+    s->host = ch_must(calloc(1, sizeof(*s->host)));
+    *s->host = (struct ch_setup_host){.console = s->console,
+                                      .log = s->log ? s->log : on_log,
+                                      .keys = ch_login_keys_new(s->env)};
     struct chela_runtime_opts opts =
-        CHELA_RUNTIME_OPTS(.log = s->log ? s->log : on_log, .trace = s->env->trace,
-                           .ca_file = s->ca_file, .user = s->console, .record = s->record,
+        CHELA_RUNTIME_OPTS(.env = setup_env, .log = setup_log, .trace = s->env->trace,
+                           .ca_file = s->ca_file, .user = s->host, .record = s->record,
                            .replay = s->replay, .uv_loop = s->uv_loop,
                            .module_path = getenv("CHELA_MODULE_PATH"),
                            .language = s->console->language);
@@ -463,8 +482,10 @@ struct policy {
     enum chela_permission permission;
 };
 
-static struct policy take_policy(struct chela_agent_opts *opts) {
-    struct policy p = {opts->allow, opts->deny, opts->permission};
+/* Under `plan`, only tools that read are offered. */
+static struct policy take_policy(const struct ch_setup *s, struct chela_agent_opts *opts) {
+    bool plans = s->approve && strcmp(s->approve, "plan") == 0;
+    struct policy p = {opts->allow, opts->deny, plans ? CHELA_PERM_READ : opts->permission};
     opts->allow = opts->deny = NULL;
     opts->permission = CHELA_PERM_ADMIN;
     return p;
@@ -562,14 +583,60 @@ const char *ch_setup_model_place(const struct ch_setup *s, const struct chela_ag
     return place;
 }
 
-static int setup_new_agent(struct ch_setup *s, const struct chela_agent_opts *opts,
-                           chela_agent **out, struct chela_error *err) {
-    struct chela_agent_opts own = *opts;
+enum chela_approve ch_setup_approve(const char *word) {
+    bool asks = strcmp(word, "edits") == 0 || strcmp(word, "plan") == 0;
+    int same = asks ? CHELA_APPROVE_ASK : ch_args_choice(CHELA_CHOICE_APPROVE, word);
+    return (enum chela_approve)same;
+}
 
+static bool setup_approves(const struct ch_setup *s, const char *word) {
+    return s->approve && strcmp(s->approve, word) == 0;
+}
+
+/* Under `ask`, changes of files need consent, too, unless the file says otherwise for the tool. The
+ * caller frees the result. */
+static char *levels_that_ask(const char *levels) {
+    static const char *const tools[] = {"write", "edit", "apply_patch"};
+    char *all = ch_dup(levels ? levels : "");
+    for (size_t i = 0; i < sizeof(tools) / sizeof(tools[0]); i++) {
+        char *name = ch_format("%s=", tools[i]), *more;
+        if (!strstr(all, name)) {
+            more = ch_format("%s%s%sask", all, *all ? "," : "", name);
+            free(all);
+            all = more;
+        }
+        free(name);
+    }
+    return all;
+}
+
+static const char plan_text[] =
+    "You are asked for a plan. Only tools that read are there: look at what is needed, then answer "
+    "with the steps that you would take, the files that they change, and how to check the result. "
+    "Change nothing, and do not say that anything was changed.";
+
+/* The options are borrowed by the agent only while it is made. */
+static int setup_new_agent(struct ch_setup *s, const struct chela_agent_opts *given,
+                           chela_agent **out, struct chela_error *err) {
+    struct chela_agent_opts opts = *given;
     if (s->flags->apply)
-        own.apply = (enum chela_apply)ch_args_choice(CHELA_CHOICE_APPLY, s->flags->apply);
-    int rc = chela_agent_new(s->rt, &own, out, err);
-    return rc < 0 ? ch_problem_in(err, ch_setup_model_place(s, opts, err)) : rc;
+        opts.apply = (enum chela_apply)ch_args_choice(CHELA_CHOICE_APPLY, s->flags->apply);
+    struct chela_approval_opts approvals = CHELA_APPROVAL_OPTS(.tools = NULL);
+    char *levels = NULL, *system = NULL;
+    if (opts.approvals)
+        approvals = *opts.approvals;
+    if (setup_approves(s, "ask")) {
+        approvals.tools = levels = levels_that_ask(approvals.tools);
+        opts.approvals = &approvals;
+    }
+    if (setup_approves(s, "plan"))
+        opts.system = system =
+            ch_format("%s%s%s", opts.system ? opts.system : "", opts.system ? "\n\n" : "",
+                      plan_text);
+    int rc = chela_agent_new(s->rt, &opts, out, err);
+    free(levels);
+    free(system);
+    return rc < 0 ? ch_problem_in(err, ch_setup_model_place(s, given, err)) : rc;
 }
 
 /* Create an agent that is called or takes over. Models and tools of the command line apply
@@ -590,7 +657,7 @@ static int make_member(struct ch_setup *s, const char *id, const struct chela_ag
     opts.workspace = opts.workspace ? opts.workspace : s->flags->workspace;
     if (check_workspace(s, opts.workspace, err) < 0)
         return err->code;
-    struct policy policy = take_policy(&opts);
+    struct policy policy = take_policy(s, &opts);
     char *deny = s->silent && !policy.allow ? deny_questions(policy.deny) : NULL;
     ch_trust_skills(s, opts.workspace);
     int rc = setup_new_agent(s, &opts, out, err);
@@ -782,7 +849,7 @@ int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agen
     ch_setup_sandbox(s, opts, &sandbox);
     if (setup_choose_model(s, opts, err) < 0)
         return err->code;
-    struct policy policy = take_policy(opts);
+    struct policy policy = take_policy(s, opts);
     char *deny = s->silent && !policy.allow ? deny_questions(policy.deny) : NULL;
     if (deny)
         policy.deny = deny;
@@ -836,6 +903,10 @@ void ch_setup_release(struct ch_setup *s) {
     if (s->rt)
         flush_telemetry(s);
     chela_runtime_close(s->rt);
+    if (s->host)
+        ch_login_keys_free(s->host->keys);
+    free(s->host);
+    s->host = NULL;
     chela_store_close(s->store);
     s->store = NULL;
     chela_config_free(s->config);

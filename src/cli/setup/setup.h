@@ -72,6 +72,15 @@ struct ch_setup_team {
     size_t n;
 };
 
+/* What a runtime asks its host for. */
+struct ch_setup_host {
+    struct ch_console *console; /* borrowed */
+    chela_log_fn *log;          /* its user is the console */
+    struct ch_login_keys *keys;       /* owned: of `chela login` */
+    /* a variable that has another value than the environment says; borrowed, NULL: none */
+    const char *variable, *value;
+};
+
 /* The parts of the configuration that a command depends on. A file that is not trusted
  * (trust.h) does not have them. */
 enum ch_setup_uses {
@@ -99,6 +108,7 @@ struct ch_setup {
     /* questions are not put to a person: ask_user is offered only if a list allows it; set by
      * the caller */
     bool silent;
+    const char *approve; /* --approve, as it is written; borrowed, may be NULL; set by the caller */
     unsigned uses;     /* enum ch_setup_uses; 0: CH_USES_ALL; set by the caller */
     bool background;   /* agents may be called in the background; set by the caller */
     const char *model; /* model of the command line; borrowed, may be NULL; set by the caller */
@@ -114,6 +124,7 @@ struct ch_setup {
     /* A conversation: the first agent has no limit of turns and time unless one is set. */
     bool open_ended;
     struct chela_limits own; /* limits of the first agent, if open_ended */
+    struct ch_setup_host *host;         /* owned; of the runtime */
     chela_runtime *rt;                  /* owned; owns the agent */
     chela_config *config;               /* owned; NULL: no file */
     chela_config *mcp[2]; /* owned: the user's mcp.json, the directory's .mcp.json; NULL: none */
@@ -171,6 +182,9 @@ const char *ch_setup_model_place(const struct ch_setup *s, const struct chela_ag
  * it may call. */
 int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agent **out,
                    struct chela_error *err);
+
+/* How consent is given under a value of --approve, which must be one. */
+enum chela_approve ch_setup_approve(const char *word);
 
 /* The same hooks for the agent and all that it may call or hand over to. */
 int ch_setup_hooks(const struct ch_setup *s, chela_agent *agent, const struct chela_hooks *hooks,
