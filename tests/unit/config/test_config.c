@@ -805,6 +805,8 @@ static bool takes(const struct ch_option *o, char kind) {
     case CH_CFG_ENVS:
     case CH_CFG_MODELS:
         return kind == 's' || kind == 'l';
+    case CH_CFG_SYSTEM:
+        return kind == 's' || kind == 'm';
     case CH_CFG_HEADERS:
     case CH_CFG_DATABASES:
     case CH_CFG_QUIRKS:
