@@ -181,7 +181,7 @@ int ch_store_write(chela_store *s, struct chela_store_change *changes, size_t n,
 }
 
 bool ch_store_may_split(int rc, size_t n) {
-    return rc < 0 && rc != CHELA_ENET && rc != CHELA_EBUSY && n > 1;
+    return rc < 0 && rc != CHELA_ENET && rc != CHELA_EBUSY && rc != CHELA_EPROTO && n > 1;
 }
 
 void ch_store_commit_apart(chela_store *s, struct chela_store_change *changes, size_t n, bool sync,

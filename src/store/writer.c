@@ -601,6 +601,8 @@ static void writer_serve(struct ch_journal *j) {
     ch_buf_addf(&owner, "%s" CH_OWNER_SERVES, w->owner);
     ch_free(w->owner);
     w->owner = ch_buf_take(&owner);
+    if (!w->instant)
+        ch_writer_start_thread(w); /* examines the store, also before the first session */
 }
 
 static void writer_close(struct ch_log *log) {

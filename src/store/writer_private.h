@@ -114,6 +114,7 @@ struct writer {
                     * by the thread and, after its end, by the loop */
     char *owner;
 
+    bool foreign;         /* the store was found to be another one; used only by the thread */
     int64_t failed;       /* when the last call without answer ended; openings that were requested
                            * before have waited for it, and fail as well; used only by the thread */
     struct lease *leases; /* used only by the thread */

@@ -227,6 +227,13 @@ static void run_commit(struct writer *w, struct job *job) {
             drop_lease(w, job->parts[i].log);
 }
 
+/* Says once that the store is not the one that was opened. */
+static void note_store(struct writer *w, const struct chela_error *err) {
+    if (!w->foreign)
+        ch_log(CH_LOG_ERROR, "store", "%s", err->message);
+    w->foreign = true;
+}
+
 /* The server is gone: each further call would be retried for CH_LIMIT_STORE_CALL_MS. */
 static void note_answer(struct writer *w, int rc) {
     if (rc != CHELA_ENET)
@@ -248,6 +255,8 @@ void ch_writer_run(struct writer *w, struct job *job) {
         run_open(w, job);
     else
         run_commit(w, job);
+    if (job->rc == CHELA_EPROTO)
+        note_store(w, &job->err);
     note_answer(w, job->rc);
 }
 
@@ -265,6 +274,31 @@ static void finish_job(struct writer *w, struct job *job) {
     notify(w);
 }
 
+static struct job *lost_lease(struct lease *lease, const struct chela_error *err,
+                              struct job *next) {
+    struct job *job = ch_alloc(sizeof(*job));
+
+    lease->lost = true;
+    job->lost = lease->log;
+    job->rc = err->code;
+    job->err = *err;
+    job->next = next;
+    return job;
+}
+
+/* The store is not the one that was opened: nothing more is started or sent for any session. */
+static struct job *lose_all(struct writer *w, const struct chela_error *err) {
+    struct job *lost = NULL;
+
+    note_store(w, err);
+    for (size_t i = 0; i < w->nleases; i++) {
+        atomic_store(&w->leases[i].log->held, 0);
+        if (!w->leases[i].lost)
+            lost = lost_lease(&w->leases[i], err, lost);
+    }
+    return lost;
+}
+
 /* Renew the leases, without the lock; returns jobs that report the lost ones. */
 static struct job *writer_renew(struct writer *w) {
     CH_AUTOFREE struct chela_store_change *changes = ch_alloc((w->nleases + 1) * sizeof(*changes));
@@ -277,7 +311,10 @@ static struct job *writer_renew(struct writer *w) {
                                                  .key = w->leases[i].log->key,
                                                  .token = w->leases[i].token,
                                                  .until = ch_store_now() + LEASE_MS};
-    int rc = w->nleases ? ch_store_write(w->store, changes, w->nleases, false, &err) : 0;
+    /* Without changes the store examines itself: an idle gateway has no lease. */
+    int rc = ch_store_write(w->store, changes, w->nleases, false, &err);
+    if (rc == CHELA_EPROTO)
+        return lose_all(w, &err);
     if (ch_store_may_split(rc, w->nleases)) {
         CH_AUTOFREE struct chela_error *errs = ch_alloc(w->nleases * sizeof(*errs));
         ch_store_commit_apart(w->store, changes, w->nleases, false, errs);
@@ -291,13 +328,9 @@ static struct job *writer_renew(struct writer *w) {
         bool taken = changes[i].rc == CHELA_EPERM || changes[i].rc == CHELA_ENOENT;
         if (!taken || w->leases[i].lost)
             continue;
-        w->leases[i].lost = true;
-        struct job *job = ch_alloc(sizeof(*job));
-        job->lost = w->leases[i].log;
-        job->rc = ch_fail(&job->err, CHELA_EPERM, "session '%s' was taken over by another process",
-                          job->lost->key);
-        job->next = lost;
-        lost = job;
+        ch_fail(&err, CHELA_EPERM, "session '%s' was taken over by another process",
+                w->leases[i].log->key);
+        lost = lost_lease(&w->leases[i], &err, lost);
     }
     return lost;
 }

@@ -1053,6 +1053,64 @@ static void test_two_handles(void **state) {
     chela_store_close(second);
 }
 
+static struct chela_store_identity identity_of(chela_store *s, int raise) {
+    struct chela_store_identity id = {.store = ""};
+    assert_int_equal(s->ops->identity(s->db, raise, &id, &err), 0);
+    return id;
+}
+
+/* Every change, and the examination, is refused, again and again. */
+static void check_lost(chela_store *s) {
+    struct chela_store_change note = {
+        .kind = CHELA_STORE_NOTE, .id = "n", .key = "", .data = "x", .n = 1, .now = 1};
+    struct chela_store_claim claim = {
+        .key = "b", .agent = "", .owner = "me", .now = 100, .until = 200, .create = 1};
+    struct row row;
+    for (int i = 0; i < 2; i++) {
+        err = (struct chela_error){0};
+        assert_int_equal(ch_store_write(s, &note, 1, true, &err), CHELA_EPROTO);
+        assert_non_null(strstr(err.message, "is not the one that this process opened"));
+        assert_int_equal(ch_store_write(s, NULL, 0, false, &err), CHELA_EPROTO);
+        assert_int_equal(ch_store_open_session(s, &claim, keep_row, &row, &err), CHELA_EPROTO);
+    }
+    err = (struct chela_error){0};
+}
+
+static void test_a_new_epoch_ends_the_old_one(void **state) {
+    (void)state;
+    if (!under_test->lasting)
+        return;
+    chela_store *first = store, *second = open_store();
+    uint64_t token = open_session("a");
+    assert_int_equal(ch_store_write(first, NULL, 0, false, &err), 0);
+    struct chela_store_identity before = identity_of(first, 0);
+    assert_true(before.mark > 0);
+    assert_int_equal(before.format, CHELA_STORE_VERSION);
+    struct chela_store_identity after = identity_of(second, 1);
+    assert_string_equal(before.store, after.store);
+    assert_string_not_equal(before.writer, after.writer);
+    assert_int_equal(after.epoch, before.epoch + 1);
+    check_lost(first);
+    store = second;
+    assert_int_equal(append("a", token, 1, "{}"), 0);
+    check_records("a", 1, "1:{};");
+    chela_store_close(first);
+}
+
+static void test_an_emptied_store_is_noticed(void **state) {
+    (void)state;
+    if (!under_test->lasting || !under_test->reset)
+        return;
+    open_session("a");
+    struct chela_store_identity before = identity_of(store, 0);
+    under_test->reset();
+    chela_store *second = open_store();
+    struct chela_store_identity after = identity_of(second, 0);
+    assert_string_not_equal(before.store, after.store);
+    check_lost(store);
+    chela_store_close(second);
+}
+
 int conformance_run(const struct conformance *c) {
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
     const struct CMUnitTest tests[] = {
@@ -1096,6 +1154,8 @@ int conformance_run(const struct conformance *c) {
         CASE(test_excerpts),
         CASE(test_what_was_committed_stays),
         CASE(test_two_handles),
+        CASE(test_a_new_epoch_ends_the_old_one),
+        CASE(test_an_emptied_store_is_noticed),
     };
 #undef CASE
     under_test = c;

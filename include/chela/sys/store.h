@@ -21,6 +21,10 @@
  *   Changes with another token than the newest are refused with CHELA_EPERM, even after the
  *   lease has expired and nobody has taken it.
  * - Records are returned byte for byte, in the order of seq.
+ * - A database that is not the one that was opened takes no change: `commit` and `open_session`
+ *   return CHELA_EPROTO if the database was emptied, replaced, restored or converted since, or if
+ *   it lost a change that was reported as durable. Each open database keeps a mark in the
+ *   database, which each of its transactions checks and raises.
  * - A function that only reads changes nothing.
  *
  * The functions block. They are called on any thread, one at a time for each database. */
@@ -34,7 +38,7 @@ CHELA_BEGIN_DECLS
 
 /* The version of the layout, which is stored with the data. `open` converts an older layout
  * and refuses a newer one (CHELA_EPROTO). */
-#define CHELA_STORE_VERSION 5
+#define CHELA_STORE_VERSION 6
 /* An index on `updated` need not be written at every append. */
 #define CHELA_STORE_FRESH_MS 1000
 
@@ -224,6 +228,15 @@ enum chela_store_flags {
     CHELA_STORE_SHARED = 4,  /* a server: programs on several machines can use the store */
 };
 
+/* What a database is. */
+struct chela_store_identity {
+    char store[40];  /* chosen when the database was created */
+    uint64_t epoch;  /* raised when the database was restored */
+    int64_t format;  /* version of the layout */
+    char writer[40]; /* in: the writer whose mark is read; "": this one. out: this one's name */
+    uint64_t mark;   /* of that writer; 0: none */
+};
+
 /* The functions of the module. */
 struct chela_store_ops {
     const char *name; /* "sqlite" */
@@ -240,7 +253,9 @@ struct chela_store_ops {
 
     /* Make one transaction; see the promises. Returns 0 if the transaction is durable, also
      * if changes have failed alone (rc). CHELA_ELIMIT: the disk is full. CHELA_EIO,
-     * CHELA_EBUSY, CHELA_EPERM, CHELA_EPARSE, CHELA_ENET. */
+     * CHELA_EBUSY, CHELA_EPERM, CHELA_EPARSE, CHELA_ENET. CHELA_EPROTO: the database is not the
+     * one that was opened; so is each later call. n 0: only examines this, and whether the
+     * settings of a server still keep data. */
     int (*commit)(struct chela_store_db *db, struct chela_store_change *changes, size_t n, int sync,
                   struct chela_error *err);
 
@@ -294,6 +309,10 @@ struct chela_store_ops {
      * *at is 0 in the first call. Returns 1 while sessions are left, then 0. */
     int (*scan)(struct chela_store_db *db, int64_t since, uint64_t types, uint64_t *at,
                 chela_store_scan_fn *fn, void *user, struct chela_error *err);
+    /* Optional. Reads the identity of the database. raise: first begins a new epoch, so that each
+     * process that has opened the database before is refused. */
+    int (*identity)(struct chela_store_db *db, int raise, struct chela_store_identity *inout,
+                    struct chela_error *err);
 };
 
 CHELA_END_DECLS

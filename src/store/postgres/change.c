@@ -505,6 +505,8 @@ static int postgres_change_apply_all(struct chela_store_db *db, void *user,
 int ch_pg_commit(struct chela_store_db *db, struct chela_store_change *changes, size_t n, int sync,
                  struct chela_error *err) {
     struct batch b = {changes, n, ch_pg_is_wary(db)};
+    if (n == 0)
+        return ch_pg_verify(db, err);
     int rc = ch_pg_transact(db, sync, postgres_change_apply_all, &b, err);
 
     if (rc != CHELA_EBUSY || b.apart)

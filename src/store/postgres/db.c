@@ -76,11 +76,16 @@ static const char *const steps[] = {
     "CREATE INDEX ON chela.sessions(updated);"
     "CREATE INDEX ON chela.inbox(ts) WHERE state = 'done';"
     "CREATE INDEX ON chela.outbox(ts) WHERE state = 'sent';",
+    "CREATE TABLE IF NOT EXISTS chela.identity(store text NOT NULL, epoch bigint NOT NULL);"
+    "INSERT INTO chela.identity SELECT md5(random()::text || clock_timestamp()::text ||"
+    " pg_backend_pid()::text), 1 WHERE NOT EXISTS (SELECT FROM chela.identity);",
 };
 _Static_assert(CH_LEN(steps) == CHELA_STORE_VERSION, "a step for each version");
 
 /* --- transactions ---------------------------------------------------------------- */
 
+/* The identity is checked by the statement that raises the mark: no further round trip. A mark that
+ * was durable cannot be missing, unless the database is an older copy. */
 static int postgres_db_begin(struct chela_store_db *db, bool sync, long *fresh,
                              struct chela_error *err) {
     CH_BUF_AUTO sql = {0};
@@ -89,12 +94,122 @@ static int postgres_db_begin(struct chela_store_db *db, bool sync, long *fresh,
                 "BEGIN; SET LOCAL statement_timeout = %d; SET LOCAL lock_timeout = %d;"
                 "SET LOCAL idle_in_transaction_session_timeout = %d;"
                 "SET LOCAL synchronous_commit = %s;"
-                "INSERT INTO chela.writers AS w VALUES('%s', %llu, now()) ON CONFLICT(id) DO"
+                "INSERT INTO chela.writers AS w SELECT '%s', %llu, now() FROM chela.identity"
+                " WHERE store = '%s' AND epoch = %lld AND (%llu = 0 OR EXISTS(SELECT FROM"
+                " chela.writers WHERE id = '%s' AND number >= %llu)) ON CONFLICT(id) DO"
                 " UPDATE SET number = excluded.number, seen = now()"
                 " WHERE w.number < excluded.number",
                 STATEMENT_MS, db->lock_ms, IDLE_MS, sync ? "on" : "off", db->id,
-                (unsigned long long)db->number);
+                (unsigned long long)db->number, db->store, (long long)db->epoch,
+                (unsigned long long)db->durable, db->id, (unsigned long long)db->durable);
     return ch_pg_script(db, ch_buf_str(&sql), fresh, err);
+}
+
+/* --- identity */
+
+static int postgres_db_lose(struct chela_store_db *db, struct chela_error *err) {
+    db->lost = true;
+    return ch_fail(err, CHELA_EPROTO,
+                   "store %s is not the one that this process opened: the database was emptied, "
+                   "replaced, restored or converted, or it lost committed data. Nothing more is "
+                   "written. Restart the program if this is the right store",
+                   db->shown);
+}
+
+/* Has the database the identity, and this writer's mark the number at least? */
+static int postgres_db_is_same(struct chela_store_db *db, uint64_t number, bool *same,
+                               struct chela_error *err) {
+    const struct ch_pg_arg args[] = {ch_pg_text(db->store), ch_pg_number(db->epoch),
+                                     ch_pg_number((int64_t)number), ch_pg_text(db->id)};
+    PGresult *res;
+    int rc = ch_pg_query(db,
+                         "SELECT FROM chela.identity WHERE store = $1 AND epoch = $2 AND ($3 = 0"
+                         " OR EXISTS(SELECT FROM chela.writers WHERE id = $4 AND number >= $3))",
+                         args, CH_LEN(args), &res, err);
+
+    if (rc < 0)
+        return rc == CHELA_EPROTO ? postgres_db_lose(db, err) : rc; /* there are no tables */
+    *same = PQntuples(res) == 1;
+    PQclear(res);
+    return 0;
+}
+
+static int postgres_db_verify(struct chela_store_db *db, struct chela_error *err) {
+    bool same = false;
+    int rc = ch_pg_connect(db, err);
+
+    if (rc == 0)
+        rc = postgres_db_is_same(db, db->durable, &same, err);
+    return rc < 0 || same ? rc : postgres_db_lose(db, err);
+}
+
+int ch_pg_verify(struct chela_store_db *db, struct chela_error *err) {
+    if (db->lost)
+        return postgres_db_lose(db, err);
+    if (!*db->store)
+        return 0;
+    ch_pg_start(db);
+    for (unsigned i = 0;; i++) {
+        struct chela_error why = {0};
+        db->again = false;
+        int rc = postgres_db_verify(db, &why);
+        if (rc == 0)
+            return 0;
+        if (db->lost || !ch_pg_try_again(db, i)) {
+            *err = why;
+            return rc;
+        }
+    }
+}
+
+static int read_identity(struct chela_store_db *db, char store[40], int64_t *epoch,
+                         struct chela_error *err) {
+    PGresult *res;
+    int rc = ch_pg_query(db, "SELECT epoch, store FROM chela.identity", NULL, 0, &res, err);
+
+    if (rc < 0)
+        return rc;
+    if (PQntuples(res) == 1) {
+        *epoch = ch_pg_int(res, 0);
+        for (const char *c = PQgetvalue(res, 0, 1); *c; c++) /* is part of statements */
+            if (strlen(store) < 39 && strchr("0123456789abcdef", *c))
+                strncat(store, c, 1);
+    } else {
+        rc = ch_fail(err, CHELA_EPARSE, "store %s is damaged: it has no identity", db->shown);
+    }
+    PQclear(res);
+    return rc;
+}
+
+static int raise_epoch(struct chela_store_db *db, void *user, struct chela_error *err) {
+    (void)user;
+    return ch_pg_script(db, "UPDATE chela.identity SET epoch = epoch + 1", NULL, err);
+}
+
+int ch_pg_identity(struct chela_store_db *db, int raise, struct chela_store_identity *inout,
+                   struct chela_error *err) {
+    const struct ch_pg_arg id = ch_pg_text(*inout->writer ? inout->writer : db->id);
+    char store[40] = "";
+    PGresult *res;
+    int rc = raise ? ch_pg_transact(db, true, raise_epoch, NULL, err) : 0;
+
+    ch_pg_start(db);
+    if (rc == 0)
+        rc = ch_pg_connect(db, err);
+    if (rc == 0)
+        rc = read_identity(db, store, &db->epoch, err);
+    if (rc == 0)
+        rc = ch_pg_query(db, "SELECT coalesce(max(number), 0) FROM chela.writers WHERE id = $1",
+                         &id, 1, &res, err);
+    if (rc < 0)
+        return rc;
+    inout->mark = (uint64_t)ch_pg_int(res, 0);
+    PQclear(res);
+    memcpy(inout->store, store, sizeof(store));
+    inout->epoch = (uint64_t)db->epoch;
+    inout->format = db->version;
+    memcpy(inout->writer, db->id, sizeof(db->id));
+    return 0;
 }
 
 static void roll_back(struct chela_store_db *db) {
@@ -115,9 +230,13 @@ static int postgres_db_attempt(struct chela_store_db *db, bool sync,
 
     if (rc == 0)
         rc = postgres_db_begin(db, sync, &fresh, err);
-    if (rc == 0 && !fresh) { /* the previous attempt was committed */
+    if (rc == CHELA_EPROTO)
+        rc = postgres_db_lose(db, err); /* there are no tables */
+    if (rc == 0 && !fresh) {
+        bool committed = false; /* the previous attempt was committed, or the identity differs */
+        rc = postgres_db_is_same(db, db->number, &committed, err);
         roll_back(db);
-        return 0;
+        return rc < 0 || committed ? rc : postgres_db_lose(db, err);
     }
     if (rc == 0)
         rc = body(db, user, err);
@@ -133,6 +252,8 @@ int ch_pg_transact(struct chela_store_db *db, bool sync,
                    void *user, struct chela_error *err) {
     if (db->read_only)
         return ch_fail(err, CHELA_EPERM, "store %s was opened for reading only", db->shown);
+    if (db->lost)
+        return postgres_db_lose(db, err);
     db->number++;
     db->lock_ms = ch_pg_is_wary(db) ? WARY_LOCK_MS : LOCK_MS;
     ch_pg_start(db);
@@ -140,9 +261,12 @@ int ch_pg_transact(struct chela_store_db *db, bool sync,
         struct chela_error why = {0};
         db->again = false;
         int rc = postgres_db_attempt(db, sync, body, user, &why);
-        if (rc == 0)
+        if (rc == 0) {
+            if (sync)
+                db->durable = db->number;
             return 0;
-        if (!ch_pg_try_again(db, i)) {
+        }
+        if (db->lost || !ch_pg_try_again(db, i)) {
             *err = why;
             return rc;
         }
@@ -355,10 +479,12 @@ static int postgres_db_prepare(struct chela_store_db *db, const char **note,
         rc = ch_fail(err, CHELA_ENOENT, "store %s: there is none yet", db->shown);
     if (rc == 0 && version < CHELA_STORE_VERSION && !db->read_only)
         rc = postgres_db_migrate(db, err);
-    db->version = version;
+    db->version = version < CHELA_STORE_VERSION && !db->read_only ? CHELA_STORE_VERSION : version;
     if (rc == 0 && !db->read_only) /* rows of processes that ended long ago */
-        rc = ch_pg_script(db, "DELETE FROM chela.writers WHERE seen < now() - interval '1 day'",
+        rc = ch_pg_script(db, "DELETE FROM chela.writers WHERE seen < now() - interval '30 days'",
                           NULL, err);
+    if (rc == 0 && !db->read_only)
+        rc = read_identity(db, db->store, &db->epoch, err);
     return rc;
 }
 

@@ -1,7 +1,7 @@
 /* db.h -- the connection shared by the files of libchela-store-postgres.so.
  *
  * All tables are in the schema `chela` of the URL's database: `format` (the
- * version), `sessions`, `records`, `inbox`, `outbox`, and `writers`, where each
+ * version), `identity`, `sessions`, `records`, `inbox`, `outbox`, and `writers`, where each
  * open store records the number of its newest transaction. Times are
  * milliseconds; times of leases are of the server's clock. */
 #ifndef CH_STORE_POSTGRES_DB_H
@@ -22,6 +22,10 @@ struct chela_store_db {
     bool again;      /* the last failure may be temporary: worth a retry */
     bool starting;   /* the server reports that it is not ready yet */
     char id[33];     /* this writer's id in `writers` */
+    char store[40];  /* identity of the database; "": opened for reading only */
+    int64_t epoch;
+    uint64_t durable; /* number of the newest transaction that survives the death of the server */
+    bool lost;        /* the database was found to be another one: this is final */
     char *owner;     /* owned: of the leases that this store took; NULL: none yet */
     uint64_t number; /* number of the newest transaction */
     int64_t skew;    /* server time minus local time, ms */
@@ -59,6 +63,11 @@ void ch_pg_close(struct chela_store_db *db);
 int ch_pg_transact(struct chela_store_db *db, bool sync,
                    int (*body)(struct chela_store_db *db, void *user, struct chela_error *err),
                    void *user, struct chela_error *err);
+/* See the vtable. */
+int ch_pg_identity(struct chela_store_db *db, int raise, struct chela_store_identity *inout,
+                   struct chela_error *err);
+/* Examines whether the database is still the one that was opened: CHELA_EPROTO. */
+int ch_pg_verify(struct chela_store_db *db, struct chela_error *err);
 /* Was a row locked for long a short while ago? Then transactions wait less for locks. */
 bool ch_pg_is_wary(const struct chela_store_db *db);
 void ch_pg_set_wary(struct chela_store_db *db);

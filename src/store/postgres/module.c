@@ -22,6 +22,7 @@ static const struct chela_store_ops ops = {
     .search = ch_pg_search,
     .hear = ch_pg_hear,
     .scan = ch_pg_scan,
+    .identity = ch_pg_identity,
 };
 
 CHELA_API const struct chela_module chela_module;

@@ -201,6 +201,8 @@ int ch_redis_commit(struct chela_store_db *db, struct chela_store_change *change
     CH_AUTOFREE char *results = NULL;
 
     (void)sync;
+    if (n == 0)
+        return ch_redis_verify(db, err);
     ch_redis_start(db);
     int rc = redis_change_needs_clock(changes, n) ? ch_redis_set_clock(db, err) : 0;
     for (size_t i = 0; rc == 0 && i < n; i++)

@@ -23,9 +23,27 @@
 #include "store/redis/url.h"
 #include "store/writer.h" /* CH_LEASE_ENDED */
 
+#define JUDGE_MS 4000       /* between two looks at the server's settings */
 #define CLOCK_SLACK_MS 1000 /* smaller differences between clocks are ignored */
 
 /* --- transactions ---------------------------------------------------------------- */
+
+/* The error of a database that may not be used any more; the first reason stays. */
+static int redis_db_say_lost(const struct chela_store_db *db, struct chela_error *err) {
+    return ch_fail(err, CHELA_EPROTO, "%s", db->lost);
+}
+
+static int redis_db_lose(struct chela_store_db *db, struct chela_error *err) {
+    CH_BUF_AUTO why = {0};
+
+    ch_buf_addf(&why,
+                "store %s is not the one that this process opened: it was emptied, replaced, "
+                "restored or converted, or it lost committed data. Nothing more is written. "
+                "Restart the program if this is the right store", db->shown);
+    if (!db->lost)
+        db->lost = ch_buf_take(&why);
+    return redis_db_say_lost(db, err);
+}
 
 static int redis_db_attempt(struct chela_store_db *db, struct ch_redis_cmd *cmd, char **results,
                             struct chela_error *err) {
@@ -53,6 +71,8 @@ int ch_redis_transact(struct chela_store_db *db, const struct ch_redis_cmd *chan
 
     if (db->read_only)
         return ch_fail(err, CHELA_EPERM, "store %s was opened for reading only", db->shown);
+    if (db->lost)
+        return redis_db_say_lost(db, err);
     if (changes->args.n > CH_LIMIT_STORE_COMMAND)
         return ch_fail(err, CHELA_ELIMIT, "store %s: a transaction of more than %u MB", db->shown,
                        (unsigned)(CH_LIMIT_STORE_COMMAND / CH_MB));
@@ -63,17 +83,23 @@ int ch_redis_transact(struct chela_store_db *db, const struct ch_redis_cmd *chan
     ch_redis_add(&cmd, db->id, strlen(db->id));
     ch_redis_addf(&cmd, "%llu", (unsigned long long)++db->number);
     ch_redis_addf(&cmd, "%lld", (long long)db->url.ttl);
+    ch_redis_add(&cmd, db->identity, strlen(db->identity));
+    ch_redis_addf(&cmd, "%llu", (unsigned long long)db->answered);
     ch_buf_add(&cmd.args, ch_buf_str(&changes->args), changes->args.n);
     cmd.count += changes->count;
     for (unsigned i = 0;; i++) {
         struct chela_error why = {0};
         db->again = false;
         rc = redis_db_attempt(db, &cmd, results, &why);
-        if (rc == 0 || !ch_redis_try_again(db, i)) {
+        if (rc < 0 && strstr(why.message, "FOREIGN store"))
+            rc = redis_db_lose(db, &why);
+        if (rc == 0 || db->lost || !ch_redis_try_again(db, i)) {
             *err = why;
             break;
         }
     }
+    if (rc == 0 && changes->count) /* without changes there is no mark */
+        db->answered = db->number;
     ch_buf_release(&cmd.args);
     return rc;
 }
@@ -166,37 +192,76 @@ static void redis_db_note(struct ch_buf *out, const char *text) {
     ch_buf_add_str(out, text);
 }
 
-static void redis_db_judge(struct chela_store_db *db, const redisReply *info) {
+enum { NO_FILE = 1, UNKNOWN_SYNC = 2, LAZY_SYNC = 4, EVICTS = 8 };
+
+static const struct {
+    unsigned fault;
+    const char *text;
+} faults[] = {
+    {NO_FILE, "appendonly is no, so data that is not saved is lost when the server ends: "
+              "accepted messages may be lost (P1), a once tool may start again (P2), an "
+              "answer may be given again (P3); set appendonly yes and appendfsync always"},
+    {UNKNOWN_SYNC, "the server does not say how it writes; without appendonly yes and "
+                   "appendfsync always, accepted messages may be lost when it ends (P1), a once "
+                   "tool may start again (P2), an answer may be given again (P3)"},
+    {LAZY_SYNC, "appendfsync is not always, so a power failure may lose the last seconds: "
+                "accepted messages (P1), the record that a once tool was started (P2) or an "
+                "answer given (P3); set appendfsync always"},
+    {EVICTS, "maxmemory-policy lets the server throw sessions away when memory is short; "
+             "set noeviction"},
+};
+
+/* The settings that lose data. */
+static unsigned redis_db_faults(struct chela_store_db *db, const redisReply *info) {
     CH_AUTOFREE char *sync = setting(db, "CONFIG GET appendfsync");
-    CH_BUF_AUTO out = {0};
+    struct ch_sv policy = redis_db_field(info, "maxmemory_policy");
+    unsigned found = 0;
 
     if (ch_sv_is(redis_db_field(info, "aof_enabled"), "0"))
-        redis_db_note(&out,
-                      "appendonly is no, so data that is not saved is lost when the server ends: "
-                      "accepted messages may be lost (P1), a once tool may start again (P2), an "
-                      "answer may be given again (P3); set appendonly yes and appendfsync always");
+        found = NO_FILE;
     else if (!*sync)
-        redis_db_note(&out,
-                      "the server does not say how it writes; without appendonly yes and "
-                      "appendfsync always, accepted messages may be lost when it ends (P1), a once "
-                      "tool may start again (P2), an answer may be given again (P3)");
+        found = UNKNOWN_SYNC;
     else if (strcmp(sync, "always") != 0)
-        redis_db_note(
-            &out, "appendfsync is not always, so a power failure may lose the last seconds: "
-                  "accepted messages (P1), the record that a once tool was started (P2) or an "
-                  "answer given (P3); set appendfsync always");
-    struct ch_sv policy = redis_db_field(info, "maxmemory_policy");
+        found = LAZY_SYNC;
     if (policy.n && !ch_sv_is(policy, "noeviction") &&
         !ch_sv_is(redis_db_field(info, "maxmemory"), "0"))
-        redis_db_note(&out,
-                      "maxmemory-policy lets the server throw sessions away when memory is short; "
-                      "set noeviction");
+        found |= EVICTS;
+    return found;
+}
+
+static void add_faults(struct ch_buf *out, unsigned found) {
+    for (size_t i = 0; i < CH_LEN(faults); i++)
+        if (found & faults[i].fault)
+            redis_db_note(out, faults[i].text);
+}
+
+static void redis_db_judge(struct chela_store_db *db, const redisReply *info) {
+    CH_BUF_AUTO whole = {0}, out = {0};
+
+    db->faults = redis_db_faults(db, info);
+    add_faults(&out, db->faults);
     if (out.n == 0)
         return;
-    CH_BUF_AUTO whole = {0};
     ch_buf_addf(&whole, "store %s: %s", db->shown, ch_buf_str(&out));
     ch_free(db->note);
     db->note = ch_buf_take(&whole);
+}
+
+/* A setting that was changed to the worse since the store was opened. */
+static int redis_db_judge_again(struct chela_store_db *db, struct chela_error *err) {
+    redisReply *info = NULL;
+    CH_BUF_AUTO why = {0}, whole = {0};
+    int rc = ch_redis_ask(db, "INFO", &info, err);
+
+    if (rc == 0 && info->type == REDIS_REPLY_STRING)
+        add_faults(&why, redis_db_faults(db, info) & ~(db->faults | UNKNOWN_SYNC));
+    freeReplyObject(info);
+    if (rc < 0 || !why.n)
+        return rc;
+    ch_buf_addf(&whole, "store %s changed its settings: %s. Nothing more is written. Restore the "
+                "settings and restart", db->shown, ch_buf_str(&why));
+    db->lost = ch_buf_take(&whole);
+    return redis_db_say_lost(db, err);
 }
 
 static int redis_db_check_server(struct chela_store_db *db, struct chela_error *err) {
@@ -248,6 +313,101 @@ static int raise_version(struct chela_store_db *db, struct chela_error *err) {
     return ch_redis_call(db, &cmd, NULL, err);
 }
 
+static void redis_db_make_id(char out[33]) {
+    unsigned char raw[16];
+
+    if (getrandom(raw, sizeof(raw), 0) != (ssize_t)sizeof(raw))
+        abort();
+    for (size_t i = 0; i < sizeof(raw); i++)
+        snprintf(out + 2 * i, 3, "%02x", raw[i]);
+}
+
+/* --- identity ------------------------------------------------------------------------ */
+
+static int read_identity(struct chela_store_db *db, char out[64], struct chela_error *err) {
+    CH_BUF_AUTO words = {0};
+    redisReply *r = NULL;
+
+    ch_buf_addf(&words, "GET %sidentity", db->url.prefix);
+    int rc = ch_redis_ask(db, ch_buf_str(&words), &r, err);
+    if (rc == 0 && r->type == REDIS_REPLY_STRING && r->len < 64)
+        memcpy(out, r->str, r->len + 1);
+    else if (rc == 0)
+        rc = ch_fail(err, CHELA_EPARSE, "store %s is damaged: it has no identity", db->shown);
+    freeReplyObject(r);
+    return rc;
+}
+
+/* Gives a store its name, unless it has one. */
+static int redis_db_identify(struct chela_store_db *db, struct chela_error *err) {
+    struct ch_redis_cmd cmd = {0};
+    char name[33];
+
+    redis_db_make_id(name);
+    ch_redis_add(&cmd, "SET", 3);
+    ch_redis_addf(&cmd, "%sidentity", db->url.prefix);
+    ch_redis_addf(&cmd, "%s 1", name);
+    ch_redis_add(&cmd, "NX", 2);
+    int rc = ch_redis_call(db, &cmd, NULL, err);
+    return rc == 0 ? read_identity(db, db->identity, err) : rc;
+}
+
+int ch_redis_verify(struct chela_store_db *db, struct chela_error *err) {
+    struct ch_redis_cmd nothing = {0};
+    CH_AUTOFREE char *results = NULL;
+    int64_t now = ch_mono_ms(&ch_clock_system);
+
+    if (db->read_only)
+        return 0;
+    ch_redis_start(db);
+    int rc = ch_redis_transact(db, &nothing, &results, err);
+    if (rc < 0 || now - db->judged < JUDGE_MS)
+        return rc;
+    db->judged = now;
+    return redis_db_judge_again(db, err);
+}
+
+static int raise_epoch(struct chela_store_db *db, struct chela_error *err) {
+    struct ch_redis_cmd cmd = {0};
+    unsigned long long epoch = strtoull(db->identity + strcspn(db->identity, " "), NULL, 10);
+
+    ch_redis_add(&cmd, "SET", 3);
+    ch_redis_addf(&cmd, "%sidentity", db->url.prefix);
+    ch_redis_addf(&cmd, "%.*s %llu", (int)strcspn(db->identity, " "), db->identity, epoch + 1);
+    int rc = ch_redis_call(db, &cmd, NULL, err);
+    return rc == 0 ? read_identity(db, db->identity, err) : rc;
+}
+
+int ch_redis_identity(struct chela_store_db *db, int raise, struct chela_store_identity *inout,
+                      struct chela_error *err) {
+    CH_BUF_AUTO words = {0};
+    char identity[64] = "";
+    redisReply *r = NULL;
+
+    ch_redis_start(db);
+    int rc = ch_redis_connect(db, err);
+    if (rc == 0 && raise)
+        rc = raise_epoch(db, err);
+    if (rc == 0)
+        rc = read_identity(db, identity, err);
+    ch_buf_addf(&words, "GET %sw:%s", db->url.prefix, *inout->writer ? inout->writer : db->id);
+    if (rc == 0)
+        rc = ch_redis_ask(db, ch_buf_str(&words), &r, err);
+    if (rc < 0)
+        return rc;
+    inout->mark = r->type == REDIS_REPLY_STRING ? strtoull(r->str, NULL, 10) : 0;
+    freeReplyObject(r);
+    size_t n = CH_MIN(strcspn(identity, " "), sizeof(inout->store) - 1);
+    memcpy(inout->store, identity, n);
+    inout->store[n] = '\0';
+    inout->epoch = strtoull(identity + n, NULL, 10);
+    inout->format = CHELA_STORE_VERSION;
+    memcpy(inout->writer, db->id, sizeof(db->id));
+    return 0;
+}
+
+/* --- opening ------------------------------------------------------------------------- */
+
 static int redis_db_prepare(struct chela_store_db *db, struct chela_error *err) {
     CH_BUF_AUTO words = {0};
     long long version = CHELA_STORE_VERSION;
@@ -267,18 +427,9 @@ static int redis_db_prepare(struct chela_store_db *db, struct chela_error *err) 
     if (r->type != REDIS_REPLY_NIL) /* a reader may find an empty database */
         rc = redis_db_check_version(db, r, &version, err);
     freeReplyObject(r);
-    return rc == 0 && !db->read_only && version < CHELA_STORE_VERSION ? raise_version(db, err) : rc;
-}
-
-/* --- opening ------------------------------------------------------------------------- */
-
-static void redis_db_make_id(char out[33]) {
-    unsigned char raw[16];
-
-    if (getrandom(raw, sizeof(raw), 0) != (ssize_t)sizeof(raw))
-        abort();
-    for (size_t i = 0; i < sizeof(raw); i++)
-        snprintf(out + 2 * i, 3, "%02x", raw[i]);
+    if (rc == 0 && !db->read_only && version < CHELA_STORE_VERSION)
+        rc = raise_version(db, err);
+    return rc == 0 && !db->read_only ? redis_db_identify(db, err) : rc;
 }
 
 static void redis_db_describe(struct chela_store_db *db) {
@@ -342,5 +493,6 @@ void ch_redis_close(struct chela_store_db *db) {
     ch_redis_url_release(&db->url);
     ch_free(db->shown);
     ch_free(db->note);
+    ch_free(db->lost);
     ch_free(db);
 }

@@ -3,6 +3,7 @@
  * Keys, each after the prefix ("chela:" unless the URL sets another):
  *
  *   format         the version
+ *   identity       the name of the store, a space, its epoch
  *   s:KEY          a session's row (hash); r:KEY its records (list, seq 1 first)
  *   sessions       session keys by the time of their last change (sorted set);
  *                  active: those whose status is not idle (sorted set)
@@ -44,7 +45,12 @@ struct chela_store_db {
     bool starting;   /* the server reports that it is not ready yet */
     char id[33];     /* id of this writer */
     char script[41]; /* SHA-1 of ch_redis_script */
+    char identity[64]; /* of the database, with its epoch; "": opened for reading only */
+    char *lost;      /* owned: why the database may not be used any more; this is final */
+    unsigned faults; /* settings that lose data: when the store was opened */
+    int64_t judged;  /* monotonic: when the settings were read */
     uint64_t number; /* number of the newest transaction */
+    uint64_t answered; /* number of the newest transaction whose answer arrived */
     int64_t skew;    /* server time minus local time, ms */
     int64_t due;     /* monotonic: when the current call gives up */
     redisReplyObjectFunctions *plain;  /* hiredis's own */
@@ -69,6 +75,12 @@ void ch_redis_close(struct chela_store_db *db);
  * it is sent. */
 int ch_redis_transact(struct chela_store_db *db, const struct ch_redis_cmd *changes,
                       char **results, struct chela_error *err);
+/* See the vtable. */
+int ch_redis_identity(struct chela_store_db *db, int raise, struct chela_store_identity *inout,
+                      struct chela_error *err);
+/* Examines whether the database is still the one that was opened, and whether the server's
+ * settings keep data as they did then: CHELA_EPROTO. */
+int ch_redis_verify(struct chela_store_db *db, struct chela_error *err);
 /* Measure the difference between the server's clock and the local one. */
 int ch_redis_set_clock(struct chela_store_db *db, struct chela_error *err);
 int64_t ch_redis_server_time(const struct chela_store_db *db, int64_t ours);

@@ -19,6 +19,7 @@ static const struct chela_store_ops ops = {
     .waiting = ch_redis_waiting,
     .hear = ch_redis_hear,
     .kept = ch_redis_kept,
+    .identity = ch_redis_identity,
 };
 
 CHELA_API const struct chela_module chela_module;

@@ -1,6 +1,7 @@
 /* script.c -- the transaction script, which the server runs atomically.
  *
- * ARGV: prefix, writer, number, ttl, then the changes one after the other, each
+ * ARGV: prefix, writer, number, ttl, identity, number of the writer's newest transaction whose
+ * answer arrived, then the changes one after the other, each
  * a name and its arguments. The answer is one word per change and is stored
  * under the writer's id with the number. A transaction that is sent again
  * because its answer was lost gets the same answer and changes nothing. A
@@ -16,11 +17,16 @@
 const char ch_redis_script[] =
     "local prefix, mark, number, ttl = ARGV[1], ARGV[1] .. 'w:' .. ARGV[2], tonumber(ARGV[3]),"
     " tonumber(ARGV[4])\n"
-    "local call, at = redis.call, 4\n"
+    "local call, at = redis.call, 6\n"
     "local function take() at = at + 1; return ARGV[at] end\n"
     "local function text(n) return string.format('%.0f', n) end\n"
 
     "local seen = call('GET', mark)\n"
+    "local newest = tonumber(seen and string.match(seen, '^%d+') or '0')\n"
+    "if call('GET', prefix .. 'identity') ~= ARGV[5] or newest < tonumber(ARGV[6]) then\n"
+    "  return redis.error_reply('FOREIGN store')\n"
+    "end\n"
+    "if at >= #ARGV then return 'ok' end\n"
     "if seen then\n"
     "  local n, answer = string.match(seen, '^(%d+) (.*)$')\n"
     "  if tonumber(n) == number then return answer end\n"
@@ -321,7 +327,7 @@ const char ch_redis_script[] =
     "  end\n"
     "end\n"
     "answer = table.concat(answer, ' ')\n"
-    "call('SET', mark, ARGV[3] .. ' ' .. answer, 'EX', 86400)\n"
+    "call('SET', mark, ARGV[3] .. ' ' .. answer, 'EX', 2592000)\n"
     "return answer\n";
 
 const char ch_redis_migration[] =

@@ -13,6 +13,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/sha256.h"
+#include "store/sqlite/identity.h"
 #include "store/sqlite/read.h"
 #include "store/sqlite/search.h"
 
@@ -482,6 +483,8 @@ static int sqlite_change_apply(struct chela_store_db *db, struct chela_store_cha
 
 int ch_sqlite_commit(struct chela_store_db *db, struct chela_store_change *changes, size_t n,
                      int sync, struct chela_error *err) {
+    if (n == 0)
+        return ch_sqlite_verify(db, err);
     int rc = ch_sqlite_begin(db, sync, err);
     bool deleted = false;
 

@@ -23,6 +23,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "store/sqlite/feed.h"
+#include "store/sqlite/identity.h"
 
 #define APPLICATION 0x63686c61 /* "chla" */
 #define BUSY_MS 5000           /* wait for another process */
@@ -56,6 +57,13 @@
     "CREATE INDEX IF NOT EXISTS inbox_done ON inbox(ts) WHERE state = 'done';"              \
     "CREATE INDEX IF NOT EXISTS outbox_sent ON outbox(ts) WHERE state = 'sent';"
 
+#define IDENTITY_TABLES /* from format 6 on */                                           \
+    "CREATE TABLE IF NOT EXISTS identity(store TEXT NOT NULL, epoch INTEGER NOT NULL);" \
+    "INSERT INTO identity SELECT lower(hex(randomblob(16))), 1"                         \
+    " WHERE NOT EXISTS (SELECT 1 FROM identity);"                                       \
+    "CREATE TABLE IF NOT EXISTS writers(id INTEGER PRIMARY KEY, number INTEGER NOT NULL," \
+    " seen INTEGER NOT NULL);"
+
 static const char schema[] =
     "CREATE TABLE sessions(id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE,"
     " agent TEXT NOT NULL DEFAULT '', title TEXT NOT NULL DEFAULT '',"
@@ -70,7 +78,8 @@ static const char schema[] =
     " data TEXT NOT NULL, ts INTEGER NOT NULL);"
     "CREATE TABLE outbox(id TEXT PRIMARY KEY, key TEXT NOT NULL, state TEXT NOT NULL,"
     " data TEXT NOT NULL, receipt TEXT NOT NULL DEFAULT '', ts INTEGER NOT NULL,"
-    " attempts INTEGER NOT NULL DEFAULT 0);" NOTES_TABLE INDEXES KEPT_TABLE QUERY_INDEXES;
+    " attempts INTEGER NOT NULL DEFAULT 0);" NOTES_TABLE INDEXES KEPT_TABLE QUERY_INDEXES
+    IDENTITY_TABLES;
 
 /* --- errors ------------------------------------------------------------------ */
 
@@ -204,12 +213,17 @@ int ch_sqlite_begin(struct chela_store_db *db, bool sync, struct chela_error *er
             return rc;
         db->synced = sync;
     }
-    return sqlite_db_run(db, S_BEGIN, err);
+    int rc = ch_sqlite_check_file(db, err);
+    if (rc == 0)
+        rc = sqlite_db_run(db, S_BEGIN, err);
+    return rc < 0 ? rc : ch_sqlite_raise_mark(db, err);
 }
 
 int ch_sqlite_end(struct chela_store_db *db, int rc, struct chela_error *err) {
     if (rc == 0)
         rc = sqlite_db_run(db, S_COMMIT, err);
+    if (rc == 0)
+        ch_sqlite_mark_committed(db);
     if (rc < 0 && !sqlite3_get_autocommit(db->db)) {
         struct chela_error ignored = {0};
         sqlite_db_run(db, S_ROLLBACK, &ignored); /* err holds the first error */
@@ -398,7 +412,8 @@ int ch_sqlite_check(struct chela_store_db *db, struct chela_error *err) {
  * first. */
 static int sqlite_db_migrate(struct chela_store_db *db, struct chela_error *err) {
     static const char *const steps[CHELA_STORE_VERSION] = {
-        [1] = NOTES_TABLE, [2] = INDEXES, [3] = KEPT_TABLE, [4] = QUERY_INDEXES};
+        [1] = NOTES_TABLE, [2] = INDEXES, [3] = KEPT_TABLE, [4] = QUERY_INDEXES,
+        [5] = IDENTITY_TABLES};
     int64_t version = 0;
     char text[64];
     int rc = execute(db, "BEGIN IMMEDIATE", err);
@@ -414,6 +429,8 @@ static int sqlite_db_migrate(struct chela_store_db *db, struct chela_error *err)
         rc = execute(db, "COMMIT", err);
     if (rc < 0)
         sqlite3_exec(db->db, "ROLLBACK", NULL, NULL, NULL);
+    else
+        db->version = CHELA_STORE_VERSION;
     return rc;
 }
 
@@ -490,6 +507,8 @@ static int open_existing(struct chela_store_db *db, const char *path, struct che
         rc = ch_fail(err, CHELA_EPERM, "store %s cannot be written", db->path);
     if (rc == 0 && !db->read_only && db->version < CHELA_STORE_VERSION)
         rc = sqlite_db_migrate(db, err);
+    if (rc == 0 && !db->read_only)
+        rc = ch_sqlite_identify(db, err);
     if (rc == 0)
         sqlite3_wal_hook(db->db, on_commit, db);
     if (rc == 0)
@@ -526,6 +545,7 @@ void ch_sqlite_close(struct chela_store_db *db) {
         close_wal(db);
     sqlite3_close(db->db);
     ch_sqlite_feed_free(db->feed);
+    ch_free(db->identity);
     ch_free(db->path);
     ch_free(db);
 }

@@ -23,6 +23,14 @@
 #define STATEMENTS(X)                                                                          \
     X(BEGIN, "BEGIN IMMEDIATE")                                                                \
     X(COMMIT, "COMMIT")                                                                        \
+    X(MARK, /* ?2: the new mark, ?3: the last one */                                           \
+      "UPDATE writers SET number = ?2 WHERE id = ?1 AND number >= ?3 AND "                     \
+      "(SELECT epoch = ?4 AND store = ?5 FROM identity)")                                      \
+    X(FIRST_MARK, "INSERT INTO writers(id, number, seen) SELECT ?1, ?2, ?3 FROM identity "     \
+                  "WHERE epoch = ?4 AND store = ?5")                                           \
+    X(DROP_MARKS, "DELETE FROM writers WHERE seen < ?1")                                       \
+    X(VERIFY, "SELECT 1 FROM identity WHERE epoch = ?4 AND store = ?5 AND (?3 = 0 OR EXISTS "  \
+              "(SELECT 1 FROM writers WHERE id = ?1 AND number >= ?3))")                       \
     X(ROLLBACK, "ROLLBACK")                                                                    \
     X(FIND, "SELECT id, token, last, until, owner, updated FROM sessions WHERE key = ?1")      \
     X(ROW, "SELECT key, agent, title, status, parent, created, updated, last, window, turns, " \
@@ -135,6 +143,7 @@ struct chela_store_db {
     bool synced; /* synchronous is FULL now */
     int wal_frames; /* pages in the WAL after the last commit */
     size_t unindexed; /* sessions that were removed from the index since it was tidied */
+    struct ch_sqlite_identity *identity; /* owned: identity.c; NULL: opened for reading only */
     struct ch_sqlite_feed *feed; /* owned: feed.c; NULL: nobody has asked for news */
     sqlite3_stmt *statements[S_COUNT]; /* owned */
 };
@@ -152,7 +161,7 @@ int ch_sqlite_step(struct chela_store_db *db, sqlite3_stmt *stmt, struct chela_e
 /* The number that a query gives. */
 int ch_sqlite_number(struct chela_store_db *db, const char *question, int64_t *out,
                      struct chela_error *err);
-/* A write transaction; end commits it if rc is 0, otherwise rolls it back. */
+/* A write transaction, which raises this writer's mark (identity.h); end commits it if rc is 0, otherwise rolls it back. */
 int ch_sqlite_begin(struct chela_store_db *db, bool sync, struct chela_error *err);
 int ch_sqlite_end(struct chela_store_db *db, int rc, struct chela_error *err);
 /* Give free pages at the end of the file back to the file system, some in one call. Part of

@@ -3,6 +3,7 @@
 #include "store/sqlite/change.h"
 #include "store/sqlite/db.h"
 #include "store/sqlite/feed.h"
+#include "store/sqlite/identity.h"
 #include "store/sqlite/read.h"
 #include "store/sqlite/search.h"
 
@@ -23,6 +24,7 @@ static const struct chela_store_ops ops = {
     .index = ch_sqlite_index,
     .check = ch_sqlite_check,
     .scan = ch_sqlite_scan,
+    .identity = ch_sqlite_identity,
 };
 
 CHELA_API const struct chela_module chela_module;

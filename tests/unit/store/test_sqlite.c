@@ -94,7 +94,7 @@ static void test_foreign_and_newer_files_are_refused(void **state) {
     assert_int_equal(try_open(0, &err), 0);
     poke(60, "\0\0\0\x63", 4); /* user_version */
     check_refused(CHELA_EPROTO, "newer chela");
-    poke(60, "\0\0\0\x05", 4);
+    poke(60, "\0\0\0\x06", 4);
     assert_int_equal(try_open(0, &err), 0);
     poke(68, "\0\0\0\0", 4); /* application_id */
     check_refused(CHELA_EPROTO, "no store of chela");
