@@ -106,6 +106,34 @@ CHELA_API int chela_store_delete(chela_store *store, const char *key, struct che
 CHELA_API int chela_store_prune(chela_store *store, int64_t before, size_t *n,
                                 struct chela_error *err);
 
+/* What chela_store_erase removes. */
+struct chela_erase_opts {
+    size_t size;        /* set by CHELA_ERASE_OPTS */
+    const char *key;    /* this session; may be NULL */
+    const char *sender; /* the sessions that have a message of this sender; may be NULL */
+    int64_t before;     /* the sessions that were last changed before this time; 0: none */
+    const char *const *workspaces; /* directories that may hold files of the sessions, besides the
+                                      one that a session names; NULL at the end; may be NULL */
+    const char *undo_dir; /* directory of chela_undo_open; may be NULL */
+    int quick; /* nonzero: a large database keeps the deleted text in free pages, which the
+                  receipt says */
+};
+#define CHELA_ERASE_OPTS(...) {.size = sizeof(struct chela_erase_opts), __VA_ARGS__}
+
+/* Delete sessions and the sessions of the agents that they called, and remove their text for good:
+ * kept answers, the search index, files of long results and of messages, copies for undo, free
+ * pages and the log of the database, as far as the program can. *receipt becomes a JSON object:
+ * {"ts","backend","store","complete","erased":[{"session","records","bytes","from","to",
+ * "senders"}],"refused":[{"session","why"}],"files","files_left","undo_records","remains":
+ * [texts]}. A session that cannot be deleted is refused, and the others are erased; the error
+ * is that of the first, and the receipt is written all the same. A call that was cut off can be
+ * made again.
+ * Ownership: the caller frees *receipt with chela_free.
+ * Errors: also CHELA_EINVAL: nothing was chosen. CHELA_ENOENT: there is no such session.
+ * CHELA_EBUSY: a session is in use. */
+CHELA_API int chela_store_erase(chela_store *store, const struct chela_erase_opts *opts,
+                                char **receipt, struct chela_error *err);
+
 /* Examine a store for damage: the database, as far as its module can, and the checksums of
  * all records. *sessions (may be NULL) becomes the number of sessions.
  * Errors: also CHELA_EPARSE: something is damaged; the message names the first. */

@@ -634,7 +634,7 @@
 #define CH_LIMIT_HEALTH_MS 2000           /* time for a store to answer a health check */
 #define CH_DEFAULT_HEALTH_MS 1000         /* time for which a health check stays valid */
 #define CH_DEFAULT_PULSE_MS 15000         /* interval of keep-alives on every stream */
-#define CH_DEFAULT_MARK_MS (30 * 24 * 3600000LL) /* time for which a store keeps the mark of a process */
+#define CH_DEFAULT_MARK_MS (30 * 24 * 3600000LL) /* for which a process has a mark in a store */
 #define CH_DEFAULT_PRESENCE_MS 60000      /* interval at which a gateway names itself to others */
 #define CH_DEFAULT_SAMPLE_MS 500          /* interval at which a worker publishes its metrics */
 #define CH_DEFAULT_WS_PING_MS 15000       /* silence on a WebSocket before a ping */

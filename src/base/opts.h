@@ -28,6 +28,7 @@
 #define CH_FIRST_chela_delegate_opts CH_END_OF(chela_delegate_opts, description)
 #define CH_FIRST_chela_channel_env CH_END_OF(chela_channel_env, encrypt_key)
 #define CH_FIRST_chela_config_opts CH_END_OF(chela_config_opts, strict)
+#define CH_FIRST_chela_erase_opts CH_END_OF(chela_erase_opts, quick)
 #define CH_FIRST_chela_eval_opts CH_END_OF(chela_eval_opts, user)
 #define CH_FIRST_chela_gateway_hook CH_END_OF(chela_gateway_hook, session)
 #define CH_FIRST_chela_gateway_mcp CH_END_OF(chela_gateway_mcp, scope)

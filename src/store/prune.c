@@ -46,6 +46,20 @@ static int name_holder(chela_store *s, const char *key, struct chela_error *err)
     return ch_fail(err, CHELA_EBUSY, "session '%s' is in use by %s", key, ch_buf_str(&who));
 }
 
+static int lease_until(const struct chela_store_session *row, void *user) {
+    int64_t *until = user;
+
+    *until = *row->owner ? row->until : 0;
+    return 0;
+}
+
+int ch_store_check_unused(chela_store *s, const char *key, struct chela_error *err) {
+    int64_t until = 0;
+    int rc = chela_store_session(s, key, lease_until, &until, err);
+
+    return rc == 0 && until > when_free(s, key) ? name_holder(s, key, err) : rc;
+}
+
 /* token: as for CHELA_STORE_DELETE. */
 static int delete_one(chela_store *s, const char *key, uint64_t token, struct chela_error *err) {
     struct chela_store_change c = {

@@ -323,6 +323,14 @@ int chela_store_check(chela_store *s, size_t *sessions, struct chela_error *err)
     return rc;
 }
 
+int ch_store_purge(chela_store *s, bool whole, const char **remains, struct chela_error *err) {
+    *remains = "";
+    if (!s->ops->purge)
+        return 0;
+    int rc = ch_store_enter(s, err);
+    return rc < 0 ? rc : ch_store_leave(s, s->ops->purge(s->db, whole, remains, err));
+}
+
 /* --- maintenance of sessions ---------------------------------------------------------------- */
 
 void ch_store_give_way(void) {

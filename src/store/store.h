@@ -76,6 +76,13 @@ int ch_store_kept(chela_store *store, const char *id, chela_store_item_fn *fn, v
 /* As chela_store_delete, but events that wait for the session, and its outgoing messages, stay. */
 int ch_store_delete_records(chela_store *store, const char *key, struct chela_error *err);
 
+/* CHELA_EBUSY: a process has the session; CHELA_ENOENT. err must not be NULL. */
+int ch_store_check_unused(chela_store *store, const char *key, struct chela_error *err);
+
+/* Removes what deleted sessions have left in the files of the database; see struct
+ * chela_store_ops. err must not be NULL. */
+int ch_store_purge(chela_store *store, bool whole, const char **remains, struct chela_error *err);
+
 /* As chela_store_prune, but only for sessions at rest without waiting events or
  * outgoing messages. err must not be NULL. */
 int ch_store_prune_idle(chela_store *store, int64_t before, size_t *n, struct chela_error *err);

@@ -269,6 +269,14 @@ CASE(chela_store_filter) {
     return chela_store_list(w->store, &f, on_session, NULL, err);
 }
 
+CASE(chela_erase_opts) {
+    struct chela_erase_opts o = {.size = size, .sender = "nobody"};
+    char *receipt = NULL;
+    int rc = chela_store_erase(w->store, &o, &receipt, err);
+    chela_free(receipt);
+    return rc;
+}
+
 CASE(chela_delegate_opts) {
     struct chela_delegate_opts o = {.size = size};
     return chela_agent_delegate(w->agent, w->other, &o, err);
@@ -675,6 +683,7 @@ static const struct {
     ALSO(chela_telemetry_opts, telemetry_past),
     OWN(chela_review_opts),
     OWN(chela_why_opts),
+    OWN(chela_erase_opts),
     OWN(chela_eval_opts),
     OWN(chela_provider_opts),
     OWN(chela_queue_opts),

@@ -290,6 +290,9 @@ static void use_store(const char *key, const char *copy) {
     EXPECT(chela_pairing_remove(store, "feishu", key, NULL) == CHELA_ENOENT);
     EXPECT(chela_store_delete(store, copy, NULL) == 0);
     EXPECT(chela_store_prune(store, 1, &n, NULL) == 0 && n == 0);
+    EXPECT(chela_store_erase(store, &(struct chela_erase_opts)CHELA_ERASE_OPTS(.key = "gone"),
+                             &text, NULL) == CHELA_ENOENT);
+    drop(text);
     EXPECT(chela_store_check(store, &n, NULL) == 0);
     chela_store_note(store);
 }

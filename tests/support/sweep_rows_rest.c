@@ -227,6 +227,15 @@ static void do_store_prune(struct sweep *cx) {
     give_back(cx, store);
 }
 
+static void do_store_erase(struct sweep *cx) {
+    chela_store *store = borrow(cx);
+    struct chela_erase_opts opts = CHELA_ERASE_OPTS(.sender = "nobody");
+    char *receipt = NULL;
+    SWEEP_EXPECT(chela_store_erase(store, &opts, &receipt, NULL) == 0);
+    chela_free(receipt);
+    give_back(cx, store);
+}
+
 static void do_store_check(struct sweep *cx) {
     chela_store *store = borrow(cx);
     SWEEP_EXPECT(chela_store_check(store, NULL, NULL) == 0);
@@ -1128,6 +1137,7 @@ static const struct sweep_row rows[] = {
     {"chela_store_delete", do_store_delete, SWEEP_ROUND, NULL},
     {"chela_store_check", do_store_check, SWEEP_ROUND, NULL},
     {"chela_store_prune", do_store_prune, SWEEP_ROUND, NULL},
+    {"chela_store_erase", do_store_erase, SWEEP_ROUND, NULL},
     {"chela_store_budgets", do_store_budgets, SHARED, NULL},
     {"chela_store_search", do_store_search, SHARED, NULL},
     {"chela_store_items", do_store_items, SHARED, NULL},

@@ -313,6 +313,10 @@ struct chela_store_ops {
      * process that has opened the database before is refused. */
     int (*identity)(struct chela_store_db *db, int raise, struct chela_store_identity *inout,
                     struct chela_error *err);
+    /* Optional. Removes what deleted data has left in the files of the database. whole 0: only
+     * if that is quick. *remains: what stays, a static text for people; "": nothing. */
+    int (*purge)(struct chela_store_db *db, int whole, const char **remains,
+                 struct chela_error *err);
 };
 
 CHELA_END_DECLS

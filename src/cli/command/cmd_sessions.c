@@ -3,12 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cli/command/cmd.h"
 #include "cli/support/draft.h"
 #include "cli/support/local_time.h"
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
+#include "cli/support/state_path.h"
 #include "cli/setup/setup.h"
 #include "cli/term/pager.h"
 #include "cli/term/table.h"
@@ -20,7 +22,7 @@
 
 struct flags {
     struct ch_setup_flags setup;
-    const char *status, *prefix, *key, *format;
+    const char *status, *prefix, *key, *format, *sender;
     int64_t limit, at_turn;
     struct ch_real older_than;
     bool json;
@@ -83,6 +85,17 @@ static const struct ch_opt delete_opts[] = {
     WHERE,
     {"older-than", 0, CH_OPT_REAL, AT(older_than), "DAYS", 0, 100000, "Choice",
      "delete all sessions that were not used for this many days"},
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
+static const struct ch_opt erase_opts[] = {
+    WHERE,
+    {"older-than", 0, CH_OPT_REAL, AT(older_than), "DAYS", 0, 100000, "Choice",
+     "erase all sessions that were not used for this many days"},
+    {"sender", 0, CH_OPT_TEXT, AT(sender), "ID", 0, 0, "Choice",
+     "erase all sessions that have a message of this person, with what others said in them"},
+    JSON_OPT("print the receipt as a JSON object"),
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -422,6 +435,74 @@ static int run_delete(const struct ch_cmd *cmd, const struct ch_env *env, int ar
     return sessions_with_store(cmd, env, argc, argv, CH_STORE_WANTED, delete_sessions);
 }
 
+/* --- erase ----------------------------------------------------------------------- */
+
+static int erase_line(const char *p, size_t n, void *user) {
+    struct sessions *s = user;
+    char *session = chela_json_get(p, n, "/session", NULL);
+    char *why = chela_json_get(p, n, "/why", NULL);
+    char *records = chela_json_get(p, n, "/records", NULL);
+    if (session)
+        fprintf(s->out.f, "%s %s: %s%s\n", why ? "refused" : "erased", session,
+                why ? why : records ? records : "?", why ? "" : " records");
+    else
+        fprintf(s->out.f, "  %.*s\n", (int)n, p);
+    chela_free(session);
+    chela_free(why);
+    chela_free(records);
+    return 0;
+}
+
+static void erase_list(struct sessions *s, const char *receipt, const char *name,
+                       const char *heading) {
+    char *list = chela_json_get(receipt, strlen(receipt), name, NULL);
+    if (list && strcmp(list, "[]") != 0 && *heading)
+        fprintf(s->out.f, "%s\n", heading);
+    if (list)
+        chela_json_each(list, strlen(list), erase_line, s);
+    chela_free(list);
+}
+
+static void erase_print(struct sessions *s, const char *receipt) {
+    ch_draft_init(&s->out);
+    if (s->flags.json) {
+        fprintf(s->out.f, "%s\n", receipt);
+    } else {
+        erase_list(s, receipt, "/erased", "");
+        erase_list(s, receipt, "/refused", "");
+        erase_list(s, receipt, "/files", "removed files:");
+        erase_list(s, receipt, "/files_left", "files that cannot be removed:");
+        erase_list(s, receipt, "/remains", "what may remain:");
+    }
+    sessions_print_draft(s);
+}
+
+static int sessions_erase(struct sessions *s) {
+    const struct flags *f = &s->flags;
+    char *undo = ch_state_path(s->setup.env, "undo"), *receipt = NULL, here[4096];
+    const char *const dirs[] = {getcwd(here, sizeof(here)), NULL};
+    struct chela_erase_opts opts =
+        CHELA_ERASE_OPTS(.key = s->args.n ? s->args.words[0] : NULL, .sender = f->sender,
+                         .workspaces = dirs, .undo_dir = undo);
+    int rc = 0;
+    if ((s->args.n == 1) + f->older_than.set + (f->sender != NULL) != 1 || s->args.n > 1)
+        rc = ch_problem(&s->err, CHELA_EINVAL,
+                        "usage: chela sessions erase KEY, or --older-than DAYS, or --sender ID");
+    if (f->older_than.set)
+        opts.before = ch_wall_ms() - (int64_t)(f->older_than.value * DAY_MS);
+    if (rc == 0)
+        rc = chela_store_erase(s->store, &opts, &receipt, &s->err);
+    if (receipt)
+        erase_print(s, receipt);
+    chela_free(receipt);
+    free(undo);
+    return rc;
+}
+
+static int run_erase(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    return sessions_with_store(cmd, env, argc, argv, CH_STORE_WANTED, sessions_erase);
+}
+
 /* --- search ---------------------------------------------------------------------- */
 
 static int hit_json(const struct chela_store_hit *h, void *user) {
@@ -534,6 +615,20 @@ const struct ch_cmd ch_cmd_sessions_delete = {
              "days. A session in use is not deleted.",
     .opts = delete_opts,
     .run = run_delete,
+};
+
+const struct ch_cmd ch_cmd_sessions_erase = {
+    .name = "sessions erase",
+    .args = "KEY",
+    .summary = "remove sessions for good, with a receipt",
+    .about = "Deletes sessions and removes their text: records, kept answers, the search index, "
+             "files of long results and of messages, copies for /undo, and what deleted rows leave "
+             "in the files of the database. Prints a receipt that says what was removed and what "
+             "may remain where. Digests of the ids of events stay for a week, so that an old "
+             "message is not taken again. A session in use is refused. If the command was cut off, "
+             "run it again.",
+    .opts = erase_opts,
+    .run = run_erase,
 };
 
 const struct ch_cmd ch_cmd_sessions_search = {

@@ -170,6 +170,7 @@ void ch_sessions_records(struct ch_request *req) {
 /* --- deleting: the release of our own lease may not have reached the store yet */
 
 #define DELETE_TRIES 50
+#define ERASE_WORKSPACES 64 /* in which files of the session are looked for */
 
 static int find_idle_holder(const struct chela_store_session *s, void *user) {
     struct ch_store_lookup *l = user;
@@ -177,14 +178,31 @@ static int find_idle_holder(const struct chela_store_session *s, void *user) {
     return 0;
 }
 
-/* l->number: the lease was released. Else l->last becomes 1 if a gateway can release it. */
+/* Deletes the session with its files in the workspaces of agents. */
+static int erase_session(struct ch_store_lookup *l, const char *const *workspaces,
+                         struct chela_error *err) {
+    struct chela_erase_opts opts =
+        CHELA_ERASE_OPTS(.key = l->key, .workspaces = workspaces, .quick = 1);
+    chela_free(l->found);
+    return chela_store_erase(l->store, &opts, &l->found, err);
+}
+
+/* l->key has a line with the key of the session, and one with each workspace. l->number: the lease
+ * was released. Else l->last becomes 1 if a gateway can release it. */
 static int query_delete(struct ch_store_lookup *l, struct chela_error *err) {
     const struct timespec moment = {.tv_nsec = 20 * 1000 * 1000};
     struct chela_error ignored = {0};
-    int rc = chela_store_delete(l->store, l->key, err);
+    const char *workspaces[ERASE_WORKSPACES + 1] = {NULL};
+    size_t n = 0;
+    for (char *at = strchr(l->key, '\n'); at && n < ERASE_WORKSPACES; at = strchr(at, '\n')) {
+        *at++ = '\0';
+        workspaces[n++] = at;
+    }
+    int rc = erase_session(l, workspaces, err);
     for (int i = 0; rc == CHELA_EBUSY && l->number && i < DELETE_TRIES; i++) {
         nanosleep(&moment, NULL);
-        rc = chela_store_delete(l->store, l->key, err);
+        *err = (struct chela_error){0};
+        rc = erase_session(l, workspaces, err);
     }
     if (rc == CHELA_EBUSY && !l->number)
         chela_store_session(l->store, l->key, find_idle_holder, l, &ignored);
@@ -204,6 +222,7 @@ static void respond_delete(struct ch_request *req, struct ch_store_lookup *l) {
     }
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "deleted", l->key);
+    ch_jw_kraw(&w, "receipt", ch_sv_str(l->found));
     ch_jw_end(&w, '}');
     ch_request_respond_json(req, 200, &out);
 }
@@ -217,7 +236,12 @@ static void sessions_api_delete(struct ch_request *req, bool released) {
     }
     if (lane)
         ch_lane_close(lane);
-    ch_store_lookup_start(req, req->param, lane || released, query_delete, respond_delete);
+    CH_BUF_AUTO key = {0};
+    ch_buf_add_sv(&key, req->param);
+    for (chela_agent **a = req->gw->agents; *a; a++)
+        if ((*a)->workspace && !strchr((*a)->workspace, '\n'))
+            ch_buf_addf(&key, "\n%s", (*a)->workspace);
+    ch_store_lookup_start(req, ch_buf_sv(&key), lane || released, query_delete, respond_delete);
 }
 
 static void sessions_api_delete_released(struct ch_request *req, struct ch_lane *l,

@@ -281,6 +281,25 @@ void ch_pg_set_wary(struct chela_store_db *db) {
     db->wary = ch_mono_ms(&ch_clock_system) + WARY_MS;
 }
 
+/* VACUUM makes the space of deleted rows free; the bytes stay in the pages. */
+int ch_pg_purge(struct chela_store_db *db, int whole, const char **remains,
+                struct chela_error *err) {
+    static const char *const tables[] = {"records", "sessions", "inbox", "outbox", "notes", "kept"};
+    int rc = 0;
+    char sql[64];
+
+    *remains = "deleted text in pages of PostgreSQL's tables and indexes until VACUUM FULL of the "
+               "schema chela and a CHECKPOINT, in segments of the WAL until the server recycles "
+               "them, and in archived WAL, replicas and backups";
+    ch_pg_start(db);
+    rc = ch_pg_connect(db, err);
+    for (size_t i = 0; rc == 0 && whole && i < CH_LEN(tables); i++) {
+        snprintf(sql, sizeof(sql), "VACUUM chela.%s", tables[i]);
+        rc = ch_pg_script(db, sql, NULL, err);
+    }
+    return rc;
+}
+
 /* --- clocks ------------------------------------------------------------------------ */
 
 int ch_pg_set_clock(struct chela_store_db *db, struct chela_error *err) {

@@ -66,6 +66,9 @@ int ch_pg_transact(struct chela_store_db *db, bool sync,
 /* See the vtable. */
 int ch_pg_identity(struct chela_store_db *db, int raise, struct chela_store_identity *inout,
                    struct chela_error *err);
+/* See the vtable: plain VACUUM of the tables. */
+int ch_pg_purge(struct chela_store_db *db, int whole, const char **remains,
+                struct chela_error *err);
 /* Examines whether the database is still the one that was opened: CHELA_EPROTO. */
 int ch_pg_verify(struct chela_store_db *db, struct chela_error *err);
 /* Was a row locked for long a short while ago? Then transactions wait less for locks. */

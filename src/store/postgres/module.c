@@ -23,6 +23,7 @@ static const struct chela_store_ops ops = {
     .hear = ch_pg_hear,
     .scan = ch_pg_scan,
     .identity = ch_pg_identity,
+    .purge = ch_pg_purge,
 };
 
 CHELA_API const struct chela_module chela_module;

@@ -406,6 +406,21 @@ int ch_redis_identity(struct chela_store_db *db, int raise, struct chela_store_i
     return 0;
 }
 
+/* The server rewrites its file in the background; a service may not allow the command. */
+int ch_redis_purge(struct chela_store_db *db, int whole, const char **remains,
+                   struct chela_error *err) {
+    struct chela_error refused = {0};
+
+    ch_redis_start(db);
+    int rc = ch_redis_connect(db, err);
+    *remains = "deleted text in Redis' append-only file and snapshots until the server has "
+               "rewritten them (BGREWRITEAOF, BGSAVE), and in replicas and backups";
+    if (rc == 0 && whole && ch_redis_ask(db, "BGREWRITEAOF", NULL, &refused) == 0)
+        *remains = "deleted text in Redis' append-only file until the rewrite that was begun has "
+                   "ended, and in snapshots, replicas and backups";
+    return rc;
+}
+
 /* --- opening ------------------------------------------------------------------------- */
 
 static int redis_db_prepare(struct chela_store_db *db, struct chela_error *err) {

@@ -78,6 +78,9 @@ int ch_redis_transact(struct chela_store_db *db, const struct ch_redis_cmd *chan
 /* See the vtable. */
 int ch_redis_identity(struct chela_store_db *db, int raise, struct chela_store_identity *inout,
                       struct chela_error *err);
+/* See the vtable: rewrite the append-only file. */
+int ch_redis_purge(struct chela_store_db *db, int whole, const char **remains,
+                   struct chela_error *err);
 /* Examines whether the database is still the one that was opened, and whether the server's
  * settings keep data as they did then: CHELA_EPROTO. */
 int ch_redis_verify(struct chela_store_db *db, struct chela_error *err);

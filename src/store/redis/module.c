@@ -20,6 +20,7 @@ static const struct chela_store_ops ops = {
     .hear = ch_redis_hear,
     .kept = ch_redis_kept,
     .identity = ch_redis_identity,
+    .purge = ch_redis_purge,
 };
 
 CHELA_API const struct chela_module chela_module;

@@ -33,6 +33,7 @@
 #define CLOSE_FRAMES 128       /* pages in the WAL after which closing copies them to the file */
 #define CLOSE_BYTES (1 << 20)  /* size of the WAL that is kept when the database is closed */
 #define SPARE_PAGES 1024       /* free pages that are kept for reuse */
+#define QUICK_PAGES 4096       /* pages of a file that is rewritten after each deletion */
 #define SHRINK_PAGES 2048      /* pages that one transaction gives back */
 
 #define NOTES_TABLE /* from format 2 on */                                             \
@@ -389,6 +390,34 @@ bool ch_sqlite_shrink(struct chela_store_db *db) {
              (long long)CH_MIN(before - SPARE_PAGES, (int64_t)SHRINK_PAGES));
     return execute(db, text, &ignored) == 0 &&
            ch_sqlite_number(db, "PRAGMA freelist_count", &after, &ignored) == 0 && after < before;
+}
+
+/* The text of a deleted row may be in free pages, in unused parts of pages in use, in the index
+ * whose parts are merged later, and in the WAL. VACUUM writes each page anew. */
+int ch_sqlite_purge(struct chela_store_db *db, int whole, const char **remains,
+                    struct chela_error *err) {
+    int64_t pages = 0;
+    int busy = 0;
+    int rc = ch_sqlite_check_file(db, err);
+
+    if (rc == 0)
+        rc = ch_sqlite_number(db, "PRAGMA page_count", &pages, err);
+    if (rc == 0 && !whole && pages > QUICK_PAGES) {
+        *remains = "deleted text in free pages of the SQLite file and in its log, until they are "
+                   "used again: `chela sessions erase` removes it";
+        return 0;
+    }
+    /* a temporary copy of a large file does not fit into memory */
+    if (rc == 0)
+        rc = execute(db, "DROP TABLE IF EXISTS words; DROP TABLE IF EXISTS indexed;"
+                         " PRAGMA temp_store=FILE; VACUUM; PRAGMA temp_store=MEMORY", err);
+    if (rc == 0)
+        rc = sqlite3_wal_checkpoint_v2(db->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, &busy, NULL);
+    if (rc == SQLITE_BUSY) {
+        *remains = "the log of the SQLite file, which another process is reading: erase again";
+        return 0;
+    }
+    return rc > 0 ? ch_sqlite_fail(db, rc, err) : rc;
 }
 
 int ch_sqlite_check(struct chela_store_db *db, struct chela_error *err) {

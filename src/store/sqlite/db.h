@@ -161,12 +161,16 @@ int ch_sqlite_step(struct chela_store_db *db, sqlite3_stmt *stmt, struct chela_e
 /* The number that a query gives. */
 int ch_sqlite_number(struct chela_store_db *db, const char *question, int64_t *out,
                      struct chela_error *err);
-/* A write transaction, which raises this writer's mark (identity.h); end commits it if rc is 0, otherwise rolls it back. */
+/* A write transaction, which raises this writer's mark (identity.h); end commits it if rc is 0,
+ * otherwise rolls it back. */
 int ch_sqlite_begin(struct chela_store_db *db, bool sync, struct chela_error *err);
 int ch_sqlite_end(struct chela_store_db *db, int rc, struct chela_error *err);
 /* Give free pages at the end of the file back to the file system, some in one call. Part of
  * a transaction. Returns whether there were any. */
 bool ch_sqlite_shrink(struct chela_store_db *db);
+/* See the vtable: rewrite the file without its free pages and the index, and empty the WAL. */
+int ch_sqlite_purge(struct chela_store_db *db, int whole, const char **remains,
+                    struct chela_error *err);
 /* See the vtable: examine the whole file. */
 int ch_sqlite_check(struct chela_store_db *db, struct chela_error *err);
 

@@ -25,6 +25,7 @@ static const struct chela_store_ops ops = {
     .check = ch_sqlite_check,
     .scan = ch_sqlite_scan,
     .identity = ch_sqlite_identity,
+    .purge = ch_sqlite_purge,
 };
 
 CHELA_API const struct chela_module chela_module;
