@@ -158,8 +158,8 @@ CHELA_BEGIN_DECLS
 
 /* The network of a program in the sandbox. */
 #define CHELA_NETWORK_VALUES(X)                                                                    \
-    X(CHELA_NETWORK_DEFAULT, 0, "default") /* NONE */                                              \
-    X(CHELA_NETWORK_NONE, 1, "none")                                                               \
+    X(CHELA_NETWORK_DEFAULT, 0, "default") /* the hosts that somebody has allowed */               \
+    X(CHELA_NETWORK_NONE, 1, "none") /* no host, and no question about one */                      \
     X(CHELA_NETWORK_HOST, 2, "host") /* the network of the machine */
 
 /* How the model acts in mode heartbeat. */

@@ -47,6 +47,10 @@ struct chela_sandbox_opts {
     const char *const *ask;
     /* Absolute paths that neither programs nor file tools may read or write: stores, keys. */
     const char *const *hide;
+    /* With CHELA_NETWORK_DEFAULT: hosts that programs may reach through a proxy of the runtime:
+     * comma-separated patterns as for `egress` (docs/policy.md). A person is asked about other
+     * hosts. */
+    const char *network_hosts;
 };
 #define CHELA_SANDBOX_OPTS(...) {.size = sizeof(struct chela_sandbox_opts), __VA_ARGS__}
 

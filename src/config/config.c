@@ -367,6 +367,10 @@ static const char *const *private_files(const chela_config *cfg) {
     return list;
 }
 
+static bool is_network_word(const char *network) {
+    return network && (strcmp(network, "none") == 0 || strcmp(network, "host") == 0);
+}
+
 static const struct chela_sandbox_opts *sandbox_of(const chela_config *cfg) {
     const struct ch_conf_sandbox *c = &cfg->conf.sandbox;
     struct chela_sandbox_opts *o = ch_arena_alloc(cfg->arena, sizeof(*o));
@@ -377,7 +381,12 @@ static const struct chela_sandbox_opts *sandbox_of(const chela_config *cfg) {
     l->file_size = config_bytes_of(c->limits.file_size);
     l->tmp = config_bytes_of(c->limits.tmp);
     *o = (struct chela_sandbox_opts)CHELA_SANDBOX_OPTS(.mode = CHOICE(SANDBOX_MODE, c->mode),
-                                                       .network = CHOICE(NETWORK, c->network),
+                                                       .network = is_network_word(c->network)
+                                                                      ? CHOICE(NETWORK, c->network)
+                                                                      : CHELA_NETWORK_DEFAULT,
+                                                       .network_hosts =
+                                                           is_network_word(c->network) ? NULL
+                                                                                       : c->network,
                                                        .writable = c->writable,
                                                        .readable = c->readable,
                                                        .protect = c->protect,

@@ -167,9 +167,10 @@ const struct ch_option ch_options[] = {
      .otherwise = "auto",
      .help = "`required`: run a tool's program in the complete sandbox or not at all; `auto`: use "
              "the layers that this machine supports; `off`: no sandbox"},
-    {CH_SCOPE_FILE, "sandbox.network", CH_CFG_CHOICE, 0, BOX(network), .words = "none|host",
-     .otherwise = "none",
-     .help = "network access of programs in the sandbox"},
+    {CH_SCOPE_FILE, "sandbox.network", CH_CFG_NETWORK, 0, BOX(network), .otherwise = "[]",
+     .help = "hosts that programs in the sandbox may reach, besides those of `egress.allow`; other "
+             "hosts are asked about; `none`: no host, and no question; `host`: the machine's "
+             "network"},
     {CH_SCOPE_FILE, "sandbox.writable", CH_CFG_PLACES, 0, BOX(writable),
      .otherwise = "[\"workspace\"]",
      .help = "paths that programs may write; without the word `workspace` the workspace is "

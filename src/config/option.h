@@ -71,6 +71,7 @@ enum ch_cfg_member {
     X(NAMES, "list of names", TEXT) /* joined with commas; "" when empty */                    \
     X(PATTERNS, "list of patterns", TEXT) /* hosts or addresses; as NAMES */                   \
     X(HOSTS, "list of hosts", TEXT) /* patterns of egress.h; as NAMES */                       \
+    X(NETWORK, "none, host, or a list of hosts", TEXT) /* a list as HOSTS */                   \
     X(PATHS, "list of paths", TEXTS)                                                           \
     X(PLACES, "list of paths", TEXTS) /* or the word `workspace` */                            \
     X(INSIDE, "list of paths", TEXTS) /* below the workspace, or absolute */                   \

@@ -143,6 +143,11 @@ static void schema_write_type(struct ch_jw *w, const struct ch_option *o) {
     case CH_CFG_CHOICE:
         schema_write_words(w, o->words);
         return;
+    case CH_CFG_NETWORK:
+        ch_jw_kraw(w, "anyOf",
+                   CH_SV("[{\"enum\":[\"none\",\"host\"]},{\"type\":\"array\",\"items\":" TEXTS
+                         "}]"));
+        return;
     case CH_CFG_BOOL:
     case CH_CFG_FLAG:
     case CH_CFG_UNLESS:

@@ -331,6 +331,17 @@ static int read_hosts(struct ch_cfg_parser *p, const struct ch_json *v, const st
     return 0;
 }
 
+static int read_network(struct ch_cfg_parser *p, const struct ch_json *v,
+                        const struct ch_option *o, void *out) {
+    struct ch_sv word = ch_json_str(v);
+    if (v->type == CH_JSON_ARRAY)
+        return read_hosts(p, v, o, out);
+    if (v->type != CH_JSON_STRING || (!ch_sv_is(word, "none") && !ch_sv_is(word, "host")))
+        return ch_cfg_bad(p, v, "expected none, host, or a list of hosts");
+    *(const char **)out = ch_arena_str(p->cfg->arena, word);
+    return 0;
+}
+
 /* Whether a URL contains a password, which must not be in this file. url: the
  * text after "://". */
 static bool holds_password(struct ch_sv url) {
@@ -806,6 +817,7 @@ int ch_cfg_value(struct ch_cfg_parser *p, const struct ch_json *v, const struct 
         [CH_CFG_COUNT] = read_limit,
         [CH_CFG_PATTERNS] = values_read_names,
         [CH_CFG_HOSTS] = read_hosts,
+        [CH_CFG_NETWORK] = read_network,
         [CH_CFG_DATABASES] = read_databases,
         [CH_CFG_PATHS] = read_paths,
         [CH_CFG_PLACES] = read_paths,

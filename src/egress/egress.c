@@ -307,6 +307,23 @@ const char *ch_egress_refuses(const struct ch_egress *e, const struct ch_url *to
     return named && (literal || !near) ? NULL : kind;
 }
 
+void ch_egress_digest(const struct ch_url *to, struct ch_sv what,
+                      unsigned char out[CH_SHA256_SIZE]) {
+    CH_BUF_AUTO text = {0};
+    struct ch_sha256 h;
+
+    ch_buf_addf(&text, "egress\n%u\n", to->port);
+    for (size_t i = 0; i < to->host.n; i++) {
+        char c = to->host.p[i];
+        ch_buf_addc(&text, (char)(c >= 'A' && c <= 'Z' ? c + 'a' - 'A' : c));
+    }
+    ch_buf_addc(&text, '\n');
+    ch_buf_add_sv(&text, what);
+    ch_sha256_init(&h);
+    ch_sha256_add(&h, text.p, text.n);
+    ch_sha256_end(&h, out);
+}
+
 void ch_egress_add_remedy(struct ch_buf *out, const struct ch_url *to) {
     ch_buf_add_str(out, "egress: { allow: [\"");
     ch_url_add_authority(out, to);

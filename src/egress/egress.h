@@ -14,6 +14,7 @@
 #ifndef CH_EGRESS_EGRESS_H
 #define CH_EGRESS_EGRESS_H
 #include "base/mem.h"
+#include "base/sha256.h"
 #include "net/url.h"
 
 struct ch_egress;
@@ -55,6 +56,11 @@ struct ch_egress_finding ch_egress_judge(const struct ch_egress *e, const struct
  * addresses have to be named by themselves. */
 const char *ch_egress_refuses(const struct ch_egress *e, const struct ch_url *to,
                               const struct sockaddr *at, bool named);
+
+/* The digest of a host and its port, under which a consent is remembered. what: who may reach the
+ * host. */
+void ch_egress_digest(const struct ch_url *to, struct ch_sv what,
+                      unsigned char out[CH_SHA256_SIZE]);
 
 /* Appends the line of the configuration that would allow the destination:
  * egress: { allow: ["example.com"] }. */

@@ -20,6 +20,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -54,6 +55,7 @@ struct output {
 struct ch_child {
     struct ch_loop *loop;
     ch_child_output_fn *on_output;
+    void (*on_socket)(int fd, void *user); /* NULL: none is expected any more */
     ch_child_fn *done;
     void *user;
     enum state state;
@@ -290,6 +292,36 @@ static void end_output(struct ch_child *c, int which) {
         watch_close(&o->watch);
 }
 
+/* As read(), with a descriptor that came along. */
+static ssize_t receive_report(int fd, char *to, size_t room, int *sent) {
+    union {
+        struct cmsghdr align;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct iovec part = {.iov_base = to, .iov_len = room};
+    struct msghdr m = {.msg_iov = &part,
+                       .msg_iovlen = 1,
+                       .msg_control = &control,
+                       .msg_controllen = sizeof(control)};
+    ssize_t n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    const struct cmsghdr *h = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
+
+    if (h && h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS)
+        memcpy(sent, CMSG_DATA(h), sizeof(*sent));
+    return n;
+}
+
+/* False if the callback closed the child. */
+static bool take_socket(struct ch_child *c, int fd) {
+    void (*on_socket)(int, void *) = CH_TAKE(c->on_socket);
+
+    if (on_socket)
+        on_socket(fd, c->user);
+    else
+        close(fd);
+    return c->state == RUNNING || c->state == DRAINING;
+}
+
 /* Read available output, at most `chunks` chunks; false if the callback closed
  * the child. */
 static bool read_output(struct ch_child *c, int which, int chunks) {
@@ -297,7 +329,11 @@ static bool read_output(struct ch_child *c, int which, int chunks) {
     char chunk[CHUNK];
 
     while (w->fd >= 0 && chunks-- > 0) {
-        ssize_t n = read(w->fd, chunk, sizeof(chunk));
+        int sent = -1;
+        ssize_t n = which == REPORT ? receive_report(w->fd, chunk, sizeof(chunk), &sent)
+                                    : read(w->fd, chunk, sizeof(chunk));
+        if (sent >= 0 && !take_socket(c, sent))
+            return false;
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno == EAGAIN)
@@ -532,6 +568,7 @@ struct ch_child *ch_child_start(struct ch_loop *loop, const struct ch_child_opts
 
     c->loop = loop;
     c->on_output = on_output;
+    c->on_socket = opts->on_socket;
     c->done = done;
     c->user = user;
     c->grace_ms = opts->grace_ms > 0 ? opts->grace_ms : CH_DEFAULT_GRACE_MS;

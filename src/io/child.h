@@ -29,7 +29,10 @@ struct ch_child_opts {
     bool merge;              /* stderr goes into stdout: one stream, in writing order */
     bool stream;             /* keep no output: all of it goes to on_output, uncapped */
     bool tty;                /* stdin, stdout and stderr are a terminal; implies merge */
-    bool report;             /* descriptor 3 is a pipe; its data is result.report */
+    bool report;             /* descriptor 3 is a socket; its data is result.report */
+    /* Optional, with report: the program has sent a socket over it (SCM_RIGHTS); the first one
+     * only. fd belongs to the callee. May stop or close the child. */
+    void (*on_socket)(int fd, void *user);
     size_t max_output;       /* per stream; 0: CH_LIMIT_TOOL_OUTPUT */
     int64_t timeout_ms;      /* 0: none */
     int64_t grace_ms;        /* between SIGTERM and SIGKILL; 0: CH_DEFAULT_GRACE_MS */

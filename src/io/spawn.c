@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
@@ -77,6 +78,18 @@ static int open_pipe(int *reading, int *writing) {
         return -1;
     *reading = fds[0];
     *writing = fds[1];
+    return move_up(reading) < 0 || move_up(writing) < 0 ? -1 : 0;
+}
+
+/* The report can carry a descriptor, which a pipe cannot. */
+static int open_report(int *reading, int *writing) {
+    int fds[2];
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
+        return -1;
+    *reading = fds[0];
+    *writing = fds[1];
+    shutdown(fds[0], SHUT_WR);
     return move_up(reading) < 0 || move_up(writing) < 0 ? -1 : 0;
 }
 
@@ -154,7 +167,7 @@ int ch_spawn_fds_open(struct ch_spawn_fds *io, const struct ch_child_opts *opts,
                       struct chela_error *err) {
     *io = (struct ch_spawn_fds){{-1, -1, -1, -1}, {-1, -1, -1, -1}, ""};
     if ((opts->tty ? spawn_open_terminal(io) : open_pipes(io, opts)) == 0 &&
-        (!opts->report || open_pipe(&io->ours[3], &io->theirs[3]) == 0))
+        (!opts->report || open_report(&io->ours[3], &io->theirs[3]) == 0))
         return 0;
 
     int errnum = errno;

@@ -194,7 +194,7 @@ static enum ch_http1_state take_target(struct ch_http1 *m, struct ch_sv text) {
         return fault(m, 414, "the address is too long");
     if (memchr(text.p, '\t', text.n))
         return fault(m, 400, "the address holds a tab");
-    if (text.p[0] != '/' && !ch_sv_is(text, "*"))
+    if (!m->proxied && text.p[0] != '/' && !ch_sv_is(text, "*"))
         return fault(m, 400, "the address is not a path");
     return CH_HTTP1_MORE;
 }
@@ -210,7 +210,7 @@ static enum ch_http1_state take_request_line(struct ch_http1 *m, struct ch_sv li
     if (!ch_http1_is_method(method))
         return fault(m, 501, "unknown method");
     memcpy(m->method, method.p, method.n);
-    if (ch_sv_is(method, "CONNECT"))
+    if (ch_sv_is(method, "CONNECT") && !m->proxied)
         return fault(m, 501, "proxy requests are not supported");
     return take_target(m, target);
 }

@@ -37,6 +37,7 @@ struct ch_http1 {
     unsigned char at;          /* place in the message; see http1.c */
     unsigned char digits, blank; /* digits of the chunk size; empty lines before the message */
     bool response;
+    bool proxied; /* a request to a proxy: CONNECT, and a full URL as the target, are valid */
     bool no_body; /* the owner knows that no body follows, whatever the head says */
     bool old;     /* HTTP/1.0 */
     bool has_length, chunked;

@@ -52,6 +52,8 @@ struct ch_box {
     bool inside;       /* this process is init of bubblewrap's box */
     bool landlock, seccomp;
     bool network;                       /* use the host's network; otherwise none */
+    bool proxy;                         /* send the runtime a socket that listens in the box */
+    unsigned proxy_port;                /* of that socket; 0: none */
     bool tty;                           /* descriptor 0 becomes the controlling terminal */
     bool strict;                        /* refuse to run if a path cannot be protected */
     bool probe;                         /* no command: probe the available layers */

@@ -231,6 +231,20 @@ static bool is_set(const char *entry) {
     return false;
 }
 
+/* Programs read one spelling or the other. */
+static void add_proxy(struct ch_argv *w, unsigned port) {
+    static const char *const names[] = {"http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"};
+    static const char *const own[] = {"no_proxy=localhost,127.0.0.1,::1",
+                                      "NO_PROXY=localhost,127.0.0.1,::1", "NODE_USE_ENV_PROXY=1"};
+
+    for (size_t i = 0; i < CH_LEN(names); i++)
+        if (!is_set(ch_text("%s=", names[i])))
+            ch_argv_add(w, ch_text("%s=http://127.0.0.1:%u", names[i], port));
+    for (size_t i = 0; i < CH_LEN(own); i++)
+        if (!is_set(own[i]))
+            ch_argv_add(w, own[i]);
+}
+
 /* The environment of the command. The runtime chose every variable of the
  * current one. */
 static char **make_environment(const struct ch_box *box) {
@@ -247,6 +261,8 @@ static char **make_environment(const struct ch_box *box) {
     for (size_t i = 0; !box->network && i < CH_LEN(no_retries); i++)
         if (!is_set(no_retries[i]))
             ch_argv_add(&w, no_retries[i]);
+    if (box->proxy_port)
+        add_proxy(&w, box->proxy_port);
     ch_argv_add(&w, NULL);
     return (char **)w.p;
 }

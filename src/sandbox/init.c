@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "sandbox/confine.h"
+#include "sandbox/gateway.h"
 #include "sandbox/memory.h"
 #include "sandbox/report.h"
 
@@ -129,7 +130,7 @@ static bool memory_is_due(int64_t *at) {
     return true;
 }
 
-void ch_init(const struct ch_box *box) {
+void ch_init(struct ch_box *box) {
     uint64_t limit = box->limits.total;
     int64_t look_at = 0;
     int status = 0;
@@ -141,6 +142,8 @@ void ch_init(const struct ch_box *box) {
         bound_numbers(box);
     close(CH_FD_SYSCTL);
     ch_confine_home(box);
+    if (box->proxy)
+        box->proxy_port = ch_gateway_open();
     init_wait_for_signals(&set);
     pid_t command = fork();
     if (command < 0)

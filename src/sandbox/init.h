@@ -18,7 +18,7 @@ bool ch_status_read(int fd, int *wait_status); /* false: nothing was written */
 /* Run the command, wait for it, report its status, and exit. For a box with
  * namespaces. Writes a byte to CH_FD_READY once SIGTERM would reach the
  * command. */
-_Noreturn void ch_init(const struct ch_box *box);
+_Noreturn void ch_init(struct ch_box *box);
 
 /* Redirect stdin, stdout and stderr to /dev/null: this process must not keep
  * open a pipe that the command's reader waits for. */

@@ -27,6 +27,7 @@ static const struct option {
     {"landlock", FLAG, AT(landlock)},
     {"seccomp", FLAG, AT(seccomp)},
     {"network", FLAG, AT(network)},
+    {"proxy", FLAG, AT(proxy)},
     {"tty", FLAG, AT(tty)},
     {"strict", FLAG, AT(strict)},
     {"probe", FLAG, AT(probe)},

@@ -156,7 +156,7 @@ static void clean_up(struct keeper *k) {
 static bool is_forsaken(const struct keeper *k) {
     struct pollfd p = {.fd = CH_FD_REPORT};
 
-    return poll(&p, 1, k->orphaned ? DYING_MS : 0) > 0 && p.revents & POLLERR;
+    return poll(&p, 1, k->orphaned ? DYING_MS : 0) > 0 && p.revents & (POLLERR | POLLHUP);
 }
 
 /* Set aside files that other programs would execute, if the runtime cannot do so any more

@@ -385,6 +385,7 @@ static int set_permissions(chela_agent *a, const struct ch_agent_opts *o, struct
         rc = ch_sandbox_read(&a->arena, o->sandbox, &a->sandbox, err);
     if (rc < 0)
         return rc;
+    a->sandbox->egress = a->settings->egress;
     ch_agent_hide_files(a);
     for (char **dir = a->rt->skills; dir && *dir; dir++)
         ch_sandbox_add_shared(&a->arena, a->sandbox, *dir);

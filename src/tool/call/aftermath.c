@@ -6,16 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "json/json.h"
 #include "json/writer.h"
 #include "tool/call/consent.h"
+#include "tool/process/box_network.h"
 #include "tool/process/held_text.h"
+#include "tool/result/display.h"
 
 struct ch_aftermath {
     struct ch_held *held;
     size_t n;
     const char *text;
+    const char *const *hosts; /* NULL-terminated; NULL: the question is about files */
+    struct ch_sv command;     /* that wanted to reach the hosts */
 };
 
 void ch_aftermath_set(chela_call *call, const struct ch_held_list *held) {
@@ -46,6 +52,39 @@ void ch_aftermath_set(chela_call *call, const struct ch_held_list *held) {
     call->aftermath = a;
 }
 
+/* Consent to every call is none to every host: nobody is there to ask. */
+static bool may_ask_about_hosts(const chela_call *call) {
+    return !call->aftermath && call->env && call->env->memory &&
+           (call->env->ask_means == CH_CONSENT_ASK || call->env->ask_means == CH_CONSENT_SANDBOX);
+}
+
+void ch_aftermath_set_hosts(chela_call *call, const struct ch_refused_hosts *list,
+                            struct ch_sv command) {
+    CH_BUF_AUTO text = {0};
+    size_t n = 0;
+
+    if (!list || list->closed || !may_ask_about_hosts(call))
+        return;
+    const char **hosts = ch_arena_zalloc(&call->arena, (list->n + 1) * sizeof(*hosts));
+    for (size_t i = 0; i < list->n; i++)
+        if (list->v[i].askable)
+            hosts[n++] = ch_arena_str(&call->arena, ch_sv_str(list->v[i].host));
+    if (!n)
+        return;
+    ch_buf_addf(&text, "%s: ", call->name);
+    ch_display_add(&text, ch_utf8_cut(command, CH_LIMIT_SUMMARY), CH_DISPLAY_TEXT);
+    ch_buf_add_str(&text, "\n  wanted to reach");
+    for (size_t i = 0; i < n; i++)
+        ch_buf_addf(&text, "%s %s", i ? "," : "", hosts[i]);
+    ch_buf_add_str(&text, ", which nobody has allowed. May it, when it is run again?\n  once: this "
+                          "command; always: every command until the session ends");
+    struct ch_aftermath *a = CH_ARENA_NEW(&call->arena, struct ch_aftermath);
+    *a = (struct ch_aftermath){.text = ch_arena_str(&call->arena, ch_buf_sv(&text)),
+                               .hosts = hosts,
+                               .command = ch_arena_sv(&call->arena, command)};
+    call->aftermath = a;
+}
+
 /* --- across a restart ------------------------------------------------------------------ */
 
 static void write_held(const struct ch_aftermath *a, struct ch_jw *w) {
@@ -64,6 +103,16 @@ static void write_held(const struct ch_aftermath *a, struct ch_jw *w) {
     ch_jw_end(w, ']');
 }
 
+static void write_hosts(const struct ch_aftermath *a, struct ch_jw *w) {
+    if (!a->hosts)
+        return;
+    ch_jw_kbegin(w, "hosts", '[');
+    for (const char *const *host = a->hosts; *host; host++)
+        ch_jw_cstr(w, *host);
+    ch_jw_end(w, ']');
+    ch_jw_kstr(w, "command", a->command);
+}
+
 static void aftermath_store(chela_call *call) {
     CH_BUF_AUTO state = {0};
     struct ch_jw w = ch_jw(&state);
@@ -72,6 +121,7 @@ static void aftermath_store(chela_call *call) {
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "aftermath", call->aftermath->text);
     write_held(call->aftermath, &w);
+    write_hosts(call->aftermath, &w);
     ch_jw_kstr(&w, "content", ch_buf_sv(&made->content));
     if (made->details.n)
         ch_jw_kstr(&w, "details", ch_buf_sv(&made->details));
@@ -106,6 +156,19 @@ static void read_held(chela_call *call, const struct ch_json *list, struct ch_af
     }
 }
 
+static void read_hosts(chela_call *call, const struct ch_json *v, struct ch_aftermath *a) {
+    const struct ch_json *list = ch_json_get(v, "hosts");
+    size_t n = 0;
+
+    if (!ch_json_is(list, CH_JSON_ARRAY))
+        return;
+    const char **hosts = ch_arena_zalloc(&call->arena, (list->n + 1) * sizeof(*hosts));
+    for (CH_JSON_EACH(one, list))
+        hosts[n++] = ch_arena_str(&call->arena, ch_json_str(one));
+    a->hosts = hosts;
+    a->command = ch_arena_sv(&call->arena, ch_json_get_str(v, "command"));
+}
+
 bool ch_aftermath_recall(chela_call *call, const char *left) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v = NULL;
@@ -116,6 +179,7 @@ bool ch_aftermath_recall(chela_call *call, const char *left) {
     struct ch_aftermath *a = CH_ARENA_NEW(&call->arena, struct ch_aftermath);
     *a = (struct ch_aftermath){.text = aftermath_text(call, v, "aftermath")};
     read_held(call, ch_json_get(v, "held"), a);
+    read_hosts(call, v, a);
     ch_buf_add_sv(&call->made.content, ch_json_get_str(v, "content"));
     ch_buf_add_sv(&call->made.details, ch_json_get_str(v, "details"));
     call->made.error_type = aftermath_text(call, v, "errorType");
@@ -145,7 +209,8 @@ void ch_aftermath_ask(chela_call *call) {
     ch_sha256_init(&h);
     ch_sha256_add(&h, call->aftermath->text, strlen(call->aftermath->text));
     ch_sha256_end(&h, digest);
-    ch_consent_ask(call, ch_sv_str(call->aftermath->text), "files that are there already", digest);
+    ch_consent_ask(call, ch_sv_str(call->aftermath->text),
+                   call->aftermath->hosts ? NULL : "files that are there already", digest);
 }
 
 /* Before the last line, if that tells how a command ended, such as "[exit code 1]". */
@@ -173,8 +238,28 @@ static int put_back(const struct ch_aftermath *a) {
     return failure;
 }
 
+/* The consent is kept with the other ones of the session. */
+static void answer_hosts(chela_call *call, enum chela_decision decision) {
+    const struct ch_aftermath *a = call->aftermath;
+    bool yes = decision == CHELA_ALLOW_ONCE || decision == CHELA_ALLOW_ALWAYS;
+    struct ch_sv command = decision == CHELA_ALLOW_ALWAYS ? ch_sv("", 0) : a->command;
+    unsigned char digest[CH_SHA256_SIZE];
+
+    for (const char *const *host = a->hosts; yes && call->env->memory && *host; host++)
+        if (ch_refused_digest(*host, command, digest))
+            ch_memory_add(call->env->memory, digest);
+    add_note(&call->made.content,
+             yes ? "The user was asked and allows these hosts: run the same command again."
+                 : "The user was asked and did not allow these hosts.");
+    ch_call_end(call, &call->made);
+}
+
 void ch_aftermath_answer(chela_call *call, enum chela_decision decision) {
     bool yes = decision == CHELA_ALLOW_ONCE || decision == CHELA_ALLOW_ALWAYS;
+    if (call->aftermath->hosts) {
+        answer_hosts(call, decision);
+        return;
+    }
     int rc = yes ? put_back(call->aftermath) : 0;
 
     add_note(&call->made.content,

@@ -161,10 +161,11 @@ static void command_on_done(const struct ch_program_result *r, void *user) {
         command_set_failure(call, child);
     else
         ch_answer_text(&call->answer, child->out);
-    if (r->held && !call->answer.error_type) {
+    if ((r->held || r->refused) && !call->answer.error_type) {
         CH_BUF_AUTO note = {0};
         ch_buf_addc(&note, '\n');
         ch_held_text(r->held, call->workspace, &note);
+        ch_refused_text(r->refused, &note);
         ch_answer_text(&call->answer, ch_buf_sv(&note));
     }
     call->answer.untouched |= !child;

@@ -4,19 +4,9 @@
 #include "base/say.h"
 #include "tool/result/display.h"
 
+/* Tools of the runtime; what commands may reach is another matter. */
 static void digest_of(const struct ch_url *to, unsigned char out[CH_SHA256_SIZE]) {
-    CH_BUF_AUTO text = {0};
-    struct ch_sha256 h;
-
-    ch_buf_addf(&text, "egress\n%s\n", to->tls ? "https" : "http");
-    for (size_t i = 0; i < to->host.n; i++) {
-        char c = to->host.p[i];
-        ch_buf_addc(&text, (char)(c >= 'A' && c <= 'Z' ? c + 'a' - 'A' : c));
-    }
-    ch_buf_addf(&text, "\n%u", to->port);
-    ch_sha256_init(&h);
-    ch_sha256_add(&h, text.p, text.n);
-    ch_sha256_end(&h, out);
+    ch_egress_digest(to, to->tls ? CH_SV("https") : CH_SV("http"), out);
 }
 
 static bool is_remembered(const chela_call *call, const struct ch_url *to) {

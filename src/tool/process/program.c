@@ -45,6 +45,7 @@ struct ch_program {
     bool stopped;
     struct ch_work work;
     struct ch_child *child;
+    struct ch_box_network *network; /* NULL: none */
     int reports; /* hangs up when the sandbox is empty; -1: no sandbox was started */
 
     /* results of the thread */
@@ -270,6 +271,7 @@ static void program_prepare(struct ch_work *w) {
         .git_name = identity.name,
         .git_email = identity.email,
         .tty = p->opts.tty,
+        .proxy = p->network != NULL,
         .free_instructions = p->least == CH_KIND_EXECUTED,
     };
     int rc = ch_sandbox_wrap(&p->arena, p->opts.policy, &cmd, &p->box, &p->err);
@@ -285,6 +287,7 @@ static void program_prepare(struct ch_work *w) {
 /* --- running, on the loop */
 
 static void program_destroy(struct ch_program *p) {
+    ch_box_network_close(p->network);
     if (p->reports >= 0)
         close(p->reports);
     if (p->tops)
@@ -297,6 +300,7 @@ static void program_finish(struct ch_program *p, struct ch_program_result *r) {
     p->state = OVER;
     r->boxed = p->box.boxed;
     r->degraded = p->box.degraded;
+    r->refused = ch_box_network_refused(p->network);
     r->held = p->held.n || p->held.unsearched ? &p->held : NULL;
     p->done(r, p->user);
     program_destroy(p);
@@ -357,6 +361,7 @@ static void on_child_done(const struct ch_child_result *child, const struct chel
     struct ch_program_result r = {.child = child};
 
     p->child = NULL;
+    ch_box_network_stop(p->network);
     if (!child) {
         program_fail(p, err->code == CHELA_ENOENT ? "not_found" : "unavailable", err->message);
         return;
@@ -370,6 +375,12 @@ static void on_child_done(const struct ch_child_result *child, const struct chel
     p->child_result.err = ch_arena_sv(&p->arena, child->err);
     p->child_result.report = ch_arena_sv(&p->arena, child->report);
     start_check(p);
+}
+
+static void on_child_socket(int fd, void *user) {
+    const struct ch_program *p = user;
+
+    ch_box_network_listen(p->network, fd);
 }
 
 static void on_child_output(int stream, struct ch_sv data, void *user) {
@@ -389,6 +400,7 @@ static void program_run(struct ch_program *p) {
         .stream = p->opts.stream,
         .tty = p->opts.tty,
         .report = p->box.boxed,
+        .on_socket = p->network ? on_child_socket : NULL,
         .max_output = p->opts.max_output,
         .timeout_ms = p->opts.timeout_ms,
     };
@@ -457,6 +469,14 @@ struct ch_program *ch_program_start(struct ch_loop *loop, struct ch_workers *wor
     p->opts.cwd = opts->cwd ? ch_arena_str(&p->arena, ch_sv_str(opts->cwd)) : NULL;
     p->opts.input = ch_arena_sv(&p->arena, opts->input);
     p->opts.pins = ch_pins_copy(&p->arena, opts->pins);
+    p->opts.command = ch_arena_sv(&p->arena, opts->command);
+    p->network = ch_box_network_new(&(struct ch_box_network_opts){
+        .loop = loop,
+        .policy = policy,
+        .command = p->opts.command,
+        .granted = opts->granted,
+        .user = opts->granted_user,
+    });
     p->home = program_variable(p->opts.env, "HOME");
     p->least = opts->free_instructions ? CH_KIND_EXECUTED : CH_KIND_INSTRUCTIONS;
     p->work = (struct ch_work){
@@ -490,6 +510,7 @@ void ch_program_close(struct ch_program *p) {
         return;
     }
     ch_child_close(p->child);
+    ch_box_network_stop(p->network);
     if (!p->tops) {
         program_destroy(p);
         return;

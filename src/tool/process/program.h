@@ -8,6 +8,7 @@
 #include "io/child.h"
 #include "io/worker.h"
 #include "guard/repositories.h"
+#include "tool/process/box_network.h"
 #include "tool/process/pinned.h"
 #include "tool/process/sandbox_policy.h"
 
@@ -30,6 +31,11 @@ struct ch_program_opts {
     const struct ch_pins *pins; /* the program does not run if its files have changed; NULL: any */
     bool free_instructions; /* the user allowed it to write files that later runs obey */
     bool full_box; /* in the full sandbox without a network, whatever the policy says */
+    /* Optional: whether a person has allowed this digest of a destination (box_network.h), as long
+     * as the program runs. */
+    bool (*granted)(const unsigned char *digest, void *user);
+    void *granted_user;
+    struct ch_sv command; /* that a person may allow a destination to; empty: none */
     struct ch_sv input;
     bool open_input, merge, stream, tty; /* as in struct ch_child_opts */
     size_t max_output;
@@ -44,6 +50,7 @@ struct ch_program_result {
     bool boxed, degraded; /* ran in a sandbox; some needed layer was missing */
     /* Parts of repositories that the program made, set aside; NULL: none. Paths are absolute. */
     const struct ch_held_list *held;
+    const struct ch_refused_hosts *refused; /* destinations that were not allowed; NULL: none */
 };
 
 /* Called exactly once, on the loop thread, never from inside ch_program_start. The program

@@ -6,6 +6,7 @@
 #include "base/choice.h"
 #include "base/error.h"
 #include "base/opts.h"
+#include "egress/egress.h"
 #include "tool/process/sandbox_policy.h"
 
 static int read_mode(enum chela_sandbox_mode choice, enum ch_sandbox_mode *out,
@@ -18,8 +19,22 @@ static int read_mode(enum chela_sandbox_mode choice, enum ch_sandbox_mode *out,
 
 static int read_network(enum chela_network choice, enum ch_sandbox_network *out,
                         struct chela_error *err) {
-    *out = choice == CHELA_NETWORK_HOST ? CH_SANDBOX_NET_HOST : CH_SANDBOX_NET_NONE;
+    *out = choice == CHELA_NETWORK_HOST   ? CH_SANDBOX_NET_HOST
+           : choice == CHELA_NETWORK_NONE ? CH_SANDBOX_NET_NONE
+                                          : CH_SANDBOX_NET_HOSTS;
     return ch_choice_check(CHELA_CHOICE_NETWORK, choice, err);
+}
+
+static int check_hosts(const char *hosts, struct chela_error *err) {
+    struct ch_sv rest = ch_sv_str(hosts);
+    struct chela_error why = {0};
+
+    while (rest.n) {
+        struct ch_sv one = ch_sv_trim(ch_sv_split(&rest, ','));
+        if (ch_egress_check(one, &why) < 0)
+            return ch_fail(err, CHELA_EINVAL, "sandbox network: %s", why.message);
+    }
+    return 0;
 }
 
 static int check_paths(const char *what, const char *const *paths, struct chela_error *err) {
@@ -115,6 +130,8 @@ int ch_sandbox_read(struct ch_arena *a, const struct chela_sandbox_opts *given,
     if (rc == 0)
         rc = read_network(o.network, &p.network, err);
     if (rc == 0)
+        rc = check_hosts(o.network_hosts, err);
+    if (rc == 0)
         rc = read_writable(a, o.writable, &p, err);
     if (rc == 0)
         rc = check_paths("readable", o.readable, err);
@@ -129,6 +146,7 @@ int ch_sandbox_read(struct ch_arena *a, const struct chela_sandbox_opts *given,
     if (rc < 0)
         return rc;
     p.readable = o.readable;
+    p.hosts = o.network_hosts;
     p.protect = join_protected(a, &o);
     p.helper = o.helper;
     p.limits = (struct ch_sandbox_limits){

@@ -59,6 +59,7 @@ struct ch_sandbox_policy *ch_sandbox_copy(struct ch_arena *a, const struct ch_sa
     copy->ask = ch_sandbox_copy_list(a, p->ask);
     copy->hide = ch_sandbox_copy_list(a, p->hide);
     copy->shared = ch_sandbox_copy_list(a, p->shared);
+    copy->hosts = p->hosts ? ch_arena_str(a, ch_sv_str(p->hosts)) : NULL;
     copy->helper = p->helper ? ch_arena_str(a, ch_sv_str(p->helper)) : NULL;
     return copy;
 }
@@ -260,6 +261,8 @@ static int make_argv(struct words *w, const struct ch_sandbox_facts *f,
         sandbox_policy_add(w, "--strict");
     if (policy->network == CH_SANDBOX_NET_HOST)
         sandbox_policy_add(w, "--network");
+    else if (cmd->proxy)
+        sandbox_policy_add(w, "--proxy");
     if (cmd->tty)
         sandbox_policy_add(w, "--tty");
     if (cmd->free_instructions)
@@ -296,7 +299,7 @@ static int make_argv(struct words *w, const struct ch_sandbox_facts *f,
 static const struct ch_sandbox_layer *sandbox_policy_find_gap(
     const struct ch_sandbox_facts *f, const struct ch_sandbox_policy *policy) {
     for (size_t i = 0; i < CH_LAYERS; i++) {
-        bool wanted = i != CH_LAYER_NETWORK || policy->network == CH_SANDBOX_NET_NONE;
+        bool wanted = i != CH_LAYER_NETWORK || policy->network != CH_SANDBOX_NET_HOST;
         if (f->layers[i].needed && !f->layers[i].ok && wanted)
             return &f->layers[i];
     }

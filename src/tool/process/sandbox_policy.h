@@ -17,8 +17,12 @@
 #include "base/buf.h"
 #include "chela/error.h"
 
+struct ch_egress;
+
 enum ch_sandbox_mode { CH_SANDBOX_AUTO, CH_SANDBOX_REQUIRED, CH_SANDBOX_OFF };
-enum ch_sandbox_network { CH_SANDBOX_NET_NONE, CH_SANDBOX_NET_HOST };
+/* Apart from HOST, a command reaches only a proxy of the runtime (box_network.h), which refuses
+ * every destination with NONE. */
+enum ch_sandbox_network { CH_SANDBOX_NET_HOSTS, CH_SANDBOX_NET_NONE, CH_SANDBOX_NET_HOST };
 
 struct ch_sandbox_limits { /* 0: the default of limits.h; UINT64_MAX: no limit */
     uint64_t cpu_s;        /* seconds per process */
@@ -35,6 +39,8 @@ struct ch_sandbox_limits { /* 0: the default of limits.h; UINT64_MAX: no limit *
 struct ch_sandbox_policy {
     enum ch_sandbox_mode mode;
     enum ch_sandbox_network network;
+    const char *hosts; /* with HOSTS: comma-separated patterns (egress.h); NULL: none */
+    const struct ch_egress *egress; /* borrowed: the lists of the agent; NULL: none */
     bool workspace_read_only;
     const char *const *writable; /* absolute paths in addition to the workspace */
     const char *const *readable; /* absolute paths in addition to the system's */
@@ -110,6 +116,7 @@ struct ch_sandbox_command {
     const char *const *hide;         /* files hidden from this command; may be NULL */
     const char *git_name, *git_email; /* of the user, for commits; NULL: unknown */
     bool tty;
+    bool proxy;             /* the sandbox sends a listening socket over its report */
     bool free_instructions; /* instructions (file_kind.h) may be written */
 };
 

@@ -803,6 +803,7 @@ static bool takes(const struct ch_option *o, char kind) {
     case CH_CFG_LIST:
         return kind == 'l';
     case CH_CFG_ENVS:
+    case CH_CFG_NETWORK:
     case CH_CFG_MODELS:
         return kind == 's' || kind == 'l';
     case CH_CFG_SYSTEM:

@@ -189,6 +189,7 @@ static void exec_set_result(struct exec *x, const struct ch_program_result *r) {
         ch_buf_addf(&text, "[exit code 0, %.1f s]\n",
                     (double)(exec_now(x) - x->started_ms) / 1000);
     ch_held_text(r->held, x->call->workspace, &text);
+    ch_refused_text(r->refused, &text);
     if (x->output.total == 0)
         ch_buf_add_str(&text, "(no output)");
     ch_ends_text(&x->output, &text);
@@ -204,6 +205,7 @@ static void exec_on_done(const struct ch_program_result *r, void *user) {
 
     x->program = NULL;
     ch_aftermath_set(x->call, r->held);
+    ch_aftermath_set_hosts(x->call, r->refused, ch_sv_str(x->request.text));
     if (r->error) {
         chela_result_error(x->call, r->error_type, "%s", r->error);
         exec_set_failure(x, r);
@@ -286,6 +288,11 @@ static const char *const *exec_make_env(struct exec *x, const struct exec_tool *
     return env;
 }
 
+/* memory: of the session, so it outlives the jobs of the session. */
+static bool exec_is_granted(const unsigned char *digest, void *memory) {
+    return ch_memory_has(memory, digest);
+}
+
 static struct ch_program_opts program_opts(struct exec *x) {
     return (struct ch_program_opts){
         .policy = x->call->env->sandbox,
@@ -295,6 +302,9 @@ static struct ch_program_opts program_opts(struct exec *x) {
         .layer = x->call->env->layer,
         .full_box = x->call->full_box,
         .free_instructions = x->call->env->ask_means == CH_CONSENT_AUTO,
+        .granted = exec_is_granted,
+        .granted_user = x->call->env->memory,
+        .command = ch_sv_str(x->request.text),
         .cwd = x->request.cwd,
         .merge = true,
         .stream = true,
