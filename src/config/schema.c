@@ -47,6 +47,7 @@ static void write_quirk_names(struct ch_jw *w) {
     "[{\"type\":\"array\",\"minItems\":1,\"items\":" TEXTS "},{\"type\":\"object\","           \
     "\"additionalProperties\":{\"type\":[\"string\",\"object\"]}}]"
 #define VARIABLE "{\"type\":\"string\",\"pattern\":\"^[a-zA-Z_][a-zA-Z0-9_]*$\"}"
+#define NETWORK "[{\"enum\":[\"none\",\"host\"]},{\"type\":\"array\",\"items\":" TEXTS "}]"
 #define MODEL "{\"type\":\"string\",\"pattern\":\"^[^/]+/.+\"}"
 
 static const char *const text_patterns[] = {
@@ -144,9 +145,7 @@ static void schema_write_type(struct ch_jw *w, const struct ch_option *o) {
         schema_write_words(w, o->words);
         return;
     case CH_CFG_NETWORK:
-        ch_jw_kraw(w, "anyOf",
-                   CH_SV("[{\"enum\":[\"none\",\"host\"]},{\"type\":\"array\",\"items\":" TEXTS
-                         "}]"));
+        ch_jw_kraw(w, "anyOf", CH_SV(NETWORK));
         return;
     case CH_CFG_BOOL:
     case CH_CFG_FLAG:

@@ -459,7 +459,7 @@ static void forward_read(struct forward_conn *c, struct forward_side *side) {
         conn_close(c);
 }
 
-/* --- the listener ------------------------------------------------------------------------------ */
+/* --- the listener -------------------------------------------------------------------------- */
 
 static void forward_free_handle(uv_handle_t *h) {
     ch_free(h);

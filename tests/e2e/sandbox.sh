@@ -87,7 +87,7 @@ check "sandbox.network: host" grep -q CONNECTED "$out"
 echo 'sandbox: { network: some }' >"$space/agent.yaml"
 call true --config agent.yaml
 exits "a network that is none" 2
-check "a network that is none: its place" grep -q 'agent.yaml:1:21: sandbox.network: expected none or host' "$err"
+check "a network that is none: its place" grep -q 'agent.yaml:1:21: sandbox.network: expected none, host, or a list of hosts' "$err"
 echo 'sandbox: { limits: { fileMb: 1 } }' >"$space/agent.yaml"
 call 'head -c 9000000 /dev/zero > big; wc -c < big' --config agent.yaml
 check "sandbox.limits.fileMb" grep -qw 1048576 "$out"
