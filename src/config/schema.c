@@ -47,8 +47,10 @@ static void write_quirk_names(struct ch_jw *w) {
     "[{\"type\":\"array\",\"minItems\":1,\"items\":" TEXTS "},{\"type\":\"object\","           \
     "\"additionalProperties\":{\"type\":[\"string\",\"object\"]}}]"
 #define VARIABLE "{\"type\":\"string\",\"pattern\":\"^[a-zA-Z_][a-zA-Z0-9_]*$\"}"
+#define VARIABLES "[" VARIABLE ",{\"type\":\"array\",\"minItems\":1,\"items\":" VARIABLE "}]"
 #define NETWORK "[{\"enum\":[\"none\",\"host\"]},{\"type\":\"array\",\"items\":" TEXTS "}]"
 #define MODEL "{\"type\":\"string\",\"pattern\":\"^[^/]+/.+\"}"
+#define MODELS "[" MODEL ",{\"type\":\"array\",\"minItems\":1,\"items\":" MODEL "}]"
 
 static const char *const text_patterns[] = {
     [CH_CFG_TEXT] = NULL,
@@ -137,9 +139,7 @@ static void schema_write_type(struct ch_jw *w, const struct ch_option *o) {
         schema_write_text(w, text_patterns[o->type]);
         return;
     case CH_CFG_ENVS:
-        ch_jw_kraw(w, "anyOf",
-                   CH_SV("[" VARIABLE ",{\"type\":\"array\",\"minItems\":1,\"items\":" VARIABLE
-                         "}]"));
+        ch_jw_kraw(w, "anyOf", CH_SV(VARIABLES));
         return;
     case CH_CFG_CHOICE:
         schema_write_words(w, o->words);
@@ -176,8 +176,7 @@ static void schema_write_type(struct ch_jw *w, const struct ch_option *o) {
             ch_jw_kint(w, "minItems", 1);
         return;
     case CH_CFG_MODELS:
-        ch_jw_kraw(w, "anyOf",
-                   CH_SV("[" MODEL ",{\"type\":\"array\",\"minItems\":1,\"items\":" MODEL "}]"));
+        ch_jw_kraw(w, "anyOf", CH_SV(MODELS));
         return;
     case CH_CFG_DATABASES:
     case CH_CFG_HEADERS:
