@@ -9,6 +9,7 @@
 #include "base/say.h"
 #include "base/limits.h"
 #include "base/utf8.h"
+#include "tool/call/bound_files.h"
 #include "tool/call/call.h"
 #include "tool/call/outgoing.h"
 #include "tool/call/special_writes.h"
@@ -87,6 +88,19 @@ static void add_scripts(struct ch_sha256 *h, struct ch_arena *arena, const struc
         const char *file =
             *words[i] == '/' ? words[i] : ch_arena_printf(arena, "%s/%s", b->cwd, words[i]);
         add_identity(h, file);
+    }
+}
+
+/* Nobody can say what a shell, an interpreter or a build tool reads: every file of the workspace
+ * that the command names, directly or through another file, stays as the person saw it. */
+static void add_bound_files(struct ch_sha256 *h, struct ch_arena *arena, const struct ch_bound *b,
+                            const char *workspace) {
+    struct ch_bound_files files;
+
+    ch_bound_files_find(arena, b->plan.command, b->cwd, workspace, &files);
+    for (size_t i = 0; i < files.n; i++) {
+        approval_binding_add(h, ch_sv_str(files.v[i]));
+        add_identity(h, files.v[i]);
     }
 }
 
@@ -186,6 +200,8 @@ void ch_bind(chela_call *call, struct ch_bound *out) {
     approval_binding_add(&h, out->plan.command);
     if (out->cwd)
         add_program(&h, &call->arena, out);
+    if (out->cwd && out->plan.command.n && out->obstacle)
+        add_bound_files(&h, &call->arena, out, call->workspace);
     if (out->shown)
         approval_binding_add(&h, ch_sv_str(out->shown));
     if (out->writes)

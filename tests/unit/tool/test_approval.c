@@ -627,6 +627,11 @@ static void test_what_is_approved_is_what_runs(void **state) {
         {"program gone", "prog a", remove_program, false},
         {"directory swapped, no plain command", "prog a | prog b", swap_cwd, false},
         {"no plain command", "prog a | prog b", NULL, true},
+        {"a script that a shell sources", ". ./script", edit_script, false},
+        {"a script in a pipe", "cat script | sh", edit_script, false},
+        {"a script as the input", "sh < script", edit_script, false},
+        {"a script after another command", "true && sh script", edit_script, false},
+        {"a file that no word names", "true && true", edit_script, true},
     };
 
     for (size_t i = 0; i < CH_LEN(cases); i++) {
