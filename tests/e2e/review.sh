@@ -40,6 +40,8 @@ same "a file of the workspace is as before" two "$(sed -n 2p "$space/a.txt")"
 
 chela diff s1
 exits "diff of a session with changes" 0
+chela diff s1 --store "sqlite:$tmp/other.db" --config chela.yaml
+exits "diff takes the flags that name a session elsewhere" 0
 cp "$out" "$tmp/patch"
 cp -a "$space" "$tmp/copy"
 check "git apply takes the patch" git -C "$tmp/copy" apply "$tmp/patch"

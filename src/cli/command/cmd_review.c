@@ -26,7 +26,11 @@ struct flags {
      "the workspace of the changes, if the session has changes in several"}
 /* clang-format on */
 
+/* The flags that name a session everywhere. Its changes are in the state directory, by its key. */
+#define WHERE CH_SETUP_OPTS_CONFIG(struct flags), CH_SETUP_OPTS_STORE(struct flags)
+
 static const struct ch_opt diff_opts[] = {
+    WHERE,
     WORKSPACE,
     {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output",
      "print a JSON object: files with their hunks, repositories, and the patch"},
@@ -35,6 +39,7 @@ static const struct ch_opt diff_opts[] = {
 };
 
 static const struct ch_opt apply_opts[] = {
+    WHERE,
     {"file", 0, CH_OPT_TEXTS, AT(files), "FILE", 0, 0, "Review",
      "apply only this file or directory; can be repeated. A change that others execute, such as a "
      "repository, is applied only if it is named"},
