@@ -422,6 +422,11 @@ static void end_run(struct record_reading *r, enum chela_status status) {
     ev->end.tool_calls =
         (unsigned)(number_of(r->v, "tool_calls") + number_of(below, "tool_calls"));
     ev->end.usage = usage_of(r->v);
+    if (status == CHELA_STATUS_PAUSED)
+        return;
+    forget_calls(s); /* a reader of an idle session keeps little */
+    ch_buf_release(&s->answer);
+    ch_buf_release(&s->citations);
 }
 
 static void read_state(struct record_reading *r) {
