@@ -10,7 +10,9 @@
 #include "mcp/mcp_protocol.h"
 #include "mcp/mcp_server_connection.h"
 #include "mcp/mcp_skills.h"
+#include "tool/call/function.h"
 #include "tool/call/question.h"
+#include "tool/registry/registry.h"
 
 /* A tool in an agent. Survives the client, because a running call may. */
 struct ch_mcp_binding {
@@ -128,13 +130,15 @@ static void add_binding(chela_mcp *m, struct ch_mcp_binding *b, const char *alia
             .user = b,
             .effect = b->method || b->skills ? CHELA_EFFECT_READ : m->opts.effect,
             .permission = m->opts.permission,
-            .flags = CHELA_TOOL_ON_LOOP | CHELA_TOOL_SENDS | (asks ? CHELA_TOOL_CONFIRM : 0),
+            .flags = CHELA_TOOL_ON_LOOP | CHELA_TOOL_SENDS | (asks ? CHELA_TOOL_CONFIRM : 0) |
+                     (b->method || b->skills ? CH_TOOL_CLOSED : 0),
             .timeout_ms = m->opts.timeout_ms, .release = free_binding,
             .max_retries = m->opts.max_retries, .retry_backoff_ms = m->opts.retry_backoff_ms,
             .retry_max_backoff_ms = m->opts.retry_max_backoff_ms,
             .retry_deadline_ms = m->opts.retry_deadline_ms);
 
-    if (chela_agent_add_tool(b->agent, &opts, &err) < 0) {
+    /* the schema of a server's tool keeps its own meaning: it is not closed */
+    if (ch_function_add(&b->agent->registry, &opts, &err) < 0) {
         ch_log(CH_LOG_WARN, "mcp", "%s: tool %s is left out: %s", m->opts.name, b->name,
                err.message);
         free_binding(b);

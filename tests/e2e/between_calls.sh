@@ -45,7 +45,7 @@ same "Responses" "$whole" "$(stream /v1/responses '"input":"go"' | as_pieces '[.
 post /api/chat '{"id":"c","messages":[{"id":"u","role":"user","parts":[{"type":"text","text":"go"}]}]}'
 same "pages with the AI SDK" "$whole" "$(chunks | as_pieces '[.type, .delta?]')"
 post /api/sessions/s/messages '{"text":"go","agent":"coder","stream":true}'
-same "the page" "$whole" "$(chunks | as_pieces 'select(.type != "run_end") | [.type, .text?]')"
+same "the page" "$whole" "$(chunks | as_pieces 'select(.ephemeral) | [.type, .text?]')"
 
 # --- an editor
 store=sqlite:$tmp/acp.db

@@ -54,7 +54,6 @@ points "'chela run PROMPT'" -p go
 points "'chela chat --continue'" --continue
 points "'chela chat --resume'" resume
 points "'chela serve'" gateway
-points "'chela init'" login
 points "'chela --version'" version
 points "'chela config show'" config get model
 

@@ -271,7 +271,7 @@ const struct ch_cmd ch_cmd_diff = {
 const struct ch_cmd ch_cmd_apply = {
     .name = "apply",
     .args = "SESSION",
-    .summary = "make the changes of a run under review real, or drop them",
+    .summary = "make the changes of a run real, or drop them",
     .about =
         "Applies the changes of a session to its workspace: all of them, or those of --file and "
         "--hunk. Either all named changes are applied or none is, also if chela is killed "

@@ -54,6 +54,8 @@ struct ch_reply {
     struct ch_sv stop_sequence; /* that ended the reply, if the service says so; likewise */
     struct ch_sv model;    /* the vendor's name of the model; in the decoder's arena */
     struct ch_usage usage;
+    struct ch_usage beside; /* the part of usage that the service reports apart from the reply's:
+                             * its compactions */
     bool complete; /* the end marker was received */
     /* The service makes the reply in the background: the id by which it can be asked for. There is
      * an error beside it. Empty: no. */

@@ -46,15 +46,17 @@ static void wire_decode_write_calls(struct ch_jw *w, const struct ch_reply *r) {
     ch_jw_end(w, ']');
 }
 
-static void wire_decode_write_usage(struct ch_jw *w, const struct ch_usage *u) {
+/* The usage that the service reports for the reply itself. */
+static void wire_decode_write_usage(struct ch_jw *w, const struct ch_reply *r) {
+    const struct ch_usage *u = &r->usage, *beside = &r->beside;
     ch_jw_kbegin(w, "usage", '{');
-    ch_jw_kint(w, "input", u->input);
-    ch_jw_kint(w, "output", u->output);
-    ch_jw_kint(w, "cache_read", u->cache_read);
-    ch_jw_kint(w, "cache_write", u->cache_write);
+    ch_jw_kint(w, "input", u->input - beside->input);
+    ch_jw_kint(w, "output", u->output - beside->output);
+    ch_jw_kint(w, "cache_read", u->cache_read - beside->cache_read);
+    ch_jw_kint(w, "cache_write", u->cache_write - beside->cache_write);
     ch_jw_kint(w, "reasoning", u->reasoning);
-    if (u->cache_write_1h)
-        ch_jw_kint(w, "cache_write_1h", u->cache_write_1h);
+    if (u->cache_write_1h > beside->cache_write_1h)
+        ch_jw_kint(w, "cache_write_1h", u->cache_write_1h - beside->cache_write_1h);
     ch_jw_end(w, '}');
 }
 
@@ -143,7 +145,7 @@ void ch_wire_write_reply(const struct ch_decoder *d, struct ch_buf *out) {
     }
     ch_jw_kcstr(&w, "stop", ch_stop_name(r->stop));
     write_optional(&w, "stop_raw", r->stop_raw);
-    wire_decode_write_usage(&w, &r->usage);
+    wire_decode_write_usage(&w, r);
     write_optional(&w, "model", r->model);
     ch_jw_kbool(&w, "complete", r->complete);
     wire_decode_write_error(&w, r);

@@ -481,7 +481,10 @@ static const char *builtin_synonyms(struct ch_sv tool) {
         {"read", "path filePath filename file"},
         {"write", "path filePath filename file text=content contents=content"},
         {"edit", "path filePath filename file old_text old_string oldText oldString old_str "
-                 "new_text new_string newText newString new_str insert_line"},
+                 "new_text new_string newText newString new_str insert_line "
+                 "path=file_path old_string=old_text oldText=old_text oldString=old_text "
+                 "old_str=old_text new_string=new_text newText=new_text newString=new_text "
+                 "new_str=new_text"},
         {"apply_patch", "patch diff"},
         {"ls", "file_path directory dir"},
         {"find", "glob query name directory dir cwd max_results head_limit include_hidden "

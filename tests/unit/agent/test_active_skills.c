@@ -19,7 +19,7 @@
 
 static char dir[] = "/tmp/chela-active.XXXXXX";
 static const char *const files[] = {"deploy.md", "plain.md", "hidden.md", "broken.md"};
-static char paths[CH_LEN(files)][64], link_path[64];
+static char paths[CH_LEN(files)][64], link_path[64], skill_path[64];
 
 static int make_files(void **state) {
     (void)state;
@@ -29,6 +29,8 @@ static int make_files(void **state) {
         snprintf(paths[i], sizeof(paths[i]), "%s/%s", dir, files[i]);
         put(paths[i], "Do it.\n");
     }
+    snprintf(skill_path, sizeof(skill_path), "%s/SKILL.md", dir);
+    put(skill_path, "Do it.\n");
     snprintf(link_path, sizeof(link_path), "%s/link.md", dir);
     return symlink("deploy.md", link_path);
 }
@@ -38,6 +40,7 @@ static int remove_files(void **state) {
     for (size_t i = 0; i < CH_LEN(files); i++)
         unlink(paths[i]);
     unlink(link_path);
+    unlink(skill_path);
     return rmdir(dir);
 }
 
@@ -90,6 +93,7 @@ static void begin(struct world *w, bool trusted, const char *text) {
     STAGE_OPEN(&w->st, &opts, replies);
     set_skills(w, trusted);
     w->st.on_event = on_event;
+    w->skills[0].file = text ? paths[0] : skill_path; /* a file of another name is a command */
     if (!text)
         assert_int_equal(ch_skill_call(&w->st.agent->skills, dir, CH_SV("/skill deploy now"),
                                        &call, NULL),

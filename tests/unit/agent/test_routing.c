@@ -132,7 +132,7 @@ static void test_refusal(void **state) {
     static const struct {
         const char *reason, *answer;
     } reasons[] = {{"That is not allowed.", "That is not allowed."},
-                   {"", "Nothing here can do that."}};
+                   {"", "This cannot be done here."}};
     (void)state;
     for (size_t i = 0; i < CH_LEN(reasons); i++) {
         struct stage st;

@@ -237,6 +237,7 @@ struct world {
     struct ch_conf_tool tool;
     struct ch_conf_policy policy;
     struct ch_conf_hook hook;
+    struct ch_conf_hook_program program;
     struct ch_conf_schedule schedule;
     struct ch_conf_budget budget;
     struct ch_conf_mcp mcp;
@@ -249,6 +250,7 @@ static void *member_base(struct world *w, enum ch_scope scope) {
         [CH_SCOPE_MODEL] = &w->model.item,       [CH_SCOPE_TOOL] = &w->tool.item,
         [CH_SCOPE_POLICY] = &w->policy.item,     [CH_SCOPE_HOOK] = &w->hook.item,
         [CH_SCOPE_SCHEDULE] = &w->schedule.item, [CH_SCOPE_MCP] = &w->mcp.item,
+        [CH_SCOPE_HOOK_PROGRAM] = &w->program.item,
         [CH_SCOPE_BUDGET] = &w->budget.item,     [CH_SCOPE_CHANNEL] = &w->channel.item};
     *w = (struct world){0};
     for (size_t i = CH_SCOPE_AGENT; i < CH_LEN(items); i++)
@@ -259,6 +261,7 @@ static void *member_base(struct world *w, enum ch_scope scope) {
     w->conf.tools = (struct ch_conf_list){&w->tool, 1};
     w->conf.policies = (struct ch_conf_list){&w->policy, 1};
     w->conf.gateway.hooks = (struct ch_conf_list){&w->hook, 1};
+    w->conf.hooks[0] = (struct ch_conf_list){&w->program, 1};
     w->conf.schedules = (struct ch_conf_list){&w->schedule, 1};
     w->conf.budgets = (struct ch_conf_list){&w->budget, 1};
     w->conf.mcp = (struct ch_conf_list){&w->mcp, 1};

@@ -41,7 +41,7 @@ static const struct {
     {C, "{\"tools\":[{\"type\":\"web_search\",\"filters\":{\"a\":1}}]}", ""},
     {C, "{\"stream_options\":{\"include_usage\":true,\"include_obfuscation\":true}}",
      "stream_options.include_obfuscation"},
-    {C, "{\"tools[].name\":1,\"messages[]\":1}", "tools???name, messages??"},
+    {C, "{\"tools[].name\":1,\"messages[]\":1}", "tools??.name, messages??"},
     {R, "{\"input\":\"x\",\"prompt\":{\"id\":\"p\"}}",
      "400 `prompt` is not supported: only the vendor has the stored prompt"},
     {R, "{\"prompt\":null,\"truncation\":\"disabled\"}", ""},

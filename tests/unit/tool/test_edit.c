@@ -180,8 +180,7 @@ static const struct {
     {"aliases", "{\"path\":\"f\",\"old_string\":\"two\",\"new_string\":\"2\"}", NULL, "Edited f",
      "one\n2\nthree\n"},
     {"aliases in edits",
-     "{\"path\":\"f\",\"edits\":[{\"oldText\":\"two\",\"newText\":\"2\","
-     "\"why\":\"unknown keys are fine\"}]}",
+     "{\"path\":\"f\",\"edits\":[{\"oldText\":\"two\",\"newText\":\"2\"}]}",
      NULL, "Edited f", "one\n2\nthree\n"},
     {"edits as a string",
      "{\"path\":\"f\",\"edits\":\"[{\\\"old_text\\\":\\\"two\\\","

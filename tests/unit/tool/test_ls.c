@@ -36,7 +36,7 @@ static const struct {
     {"a file", "{\"path\":\"README.md\"}", "invalid_arguments", "not a directory; use read"},
     {"missing", "{\"path\":\"script\"}", "not_found", "Similar names there: scripts"},
     {"outside", "{\"path\":\"..\"}", "permission_denied", "outside of the workspace"},
-    {"a number", "{\"path\":1}", "invalid_arguments", "must be a string"},
+    {"a number", "{\"path\":1}", "not_found", "there is no such file"},
 };
 
 static void test_cases(void **state) {

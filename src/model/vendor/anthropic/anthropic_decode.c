@@ -663,6 +663,11 @@ static void anthropic_decode_on_end(struct ch_decoder *d) {
         .cache_write_5m = ch_token_count(t->cache_write_5m) + c->cache_write_5m,
         .cache_write_1h = ch_token_count(t->cache_write_1h) + c->cache_write_1h,
     };
+    d->reply.beside = (struct ch_usage){.input = c->input + c->cache_read + c->cache_write,
+                                        .output = c->output,
+                                        .cache_read = c->cache_read,
+                                        .cache_write = c->cache_write,
+                                        .cache_write_1h = c->cache_write_1h};
 }
 
 static void anthropic_decode_on_release(struct ch_decoder *d) {
