@@ -9,6 +9,7 @@ cd "$(dirname "$0")/../.." || exit 2
 
 program=$(realpath "$program")
 readers=()
+pid_a='' pid_b=''
 trap 'kill -9 "$pid_a" "$pid_b" "${readers[@]}" 2>/dev/null; rm -rf "$tmp"' EXIT
 for node in a b; do
     mkdir "$tmp/$node"

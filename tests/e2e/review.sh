@@ -32,7 +32,7 @@ run_calls s1 '[
     {"tool": "write", "args": {"file_path": "with space", "content": "hello\n"}}]'
 exits "a run under review ends as done" 0
 holds "run_end says that changes wait" '[.[] | select(.type == "run_end")][0].review == true'
-grep -q "chela diff s1" "$err" && ok "a line names the session" || not_ok "a line names the session" "$(cat "$err")"
+if grep -q "chela diff s1" "$err"; then ok "a line names the session"; else not_ok "a line names the session" "$(cat "$err")"; fi
 holds "a command sees the edits of the file tools" '[.[] | select(.type == "tool_result" and .name == "exec")][0].content | test("TWO")'
 holds "a file tool sees what a command made" '[.[] | select(.type == "tool_result" and .name == "read")][0] | (.is_error | not) and (.content | test("x"))'
 same "the workspace is as before" "a.txt gone.txt link" "$(cd "$space" && echo *)"
@@ -91,7 +91,7 @@ chela apply s3
 exits "a file that changed underneath is refused" 1
 same "the file of the person stays" person "$(cat "$space/b.txt")"
 check "nothing else was applied" test ! -e "$space/c.txt"
-grep -q "b.txt" "$err" && ok "the refusal names the file" || not_ok "the refusal names the file" "$(cat "$err")"
+if grep -q "b.txt" "$err"; then ok "the refusal names the file"; else not_ok "the refusal names the file" "$(cat "$err")"; fi
 chela apply s3 --file c.txt
 exits "the other file can be taken" 0
 touch -d '2020-01-01' "$space/a.txt"
@@ -109,10 +109,10 @@ check "a package's file is ordinary" test -e "$space/node_modules/x/.envrc"
 same "files that others execute, repositories and links that lead out are not" ".git" "$(cd "$space" && ls -d .envrc .vscode out .git 2>/dev/null)"
 same "the repository is as before" first "$(git -C "$space" log -1 --format=%s)"
 for path in .envrc .vscode out .git; do
-    grep -q -- "--file $path" "$err" && ok "apply names $path" || not_ok "apply names $path" "$(cat "$err")"
+    if grep -q -- "--file $path" "$err"; then ok "apply names $path"; else not_ok "apply names $path" "$(cat "$err")"; fi
 done
 chela diff s4
-grep -q "refs/heads" "$err" && ok "diff names the branches of a repository" || not_ok "diff names the branches of a repository" "$(cat "$err")"
+if grep -q "refs/heads" "$err"; then ok "diff names the branches of a repository"; else not_ok "diff names the branches of a repository" "$(cat "$err")"; fi
 chela apply s4 --file .git --file .envrc
 exits "apply of named changes" 0
 same "the commit is real" second "$(git -C "$space" log -1 --format=%s)"
@@ -124,7 +124,7 @@ chela apply s4 --discard
 run_calls s5 '[{"tool": "write", "args": {"file_path": "n.txt", "content": "n\n"}}]' --apply never
 exits "a run under never ends as done" 0
 chela diff s5
-grep -q "^+n" "$out" && ok "never: diff prints the patch" || not_ok "never: diff prints the patch" "$(cat "$out")"
+if grep -q "^+n" "$out"; then ok "never: diff prints the patch"; else not_ok "never: diff prints the patch" "$(cat "$out")"; fi
 chela apply s5
 exits "never: apply is refused" 2
 chela apply s5 --discard
@@ -192,7 +192,7 @@ for _ in $(seq 100); do
     [ "$status" = 0 ] && grep -q '^+kept' "$out" && break
     sleep 0.1
 done
-grep -q "^+kept" "$out" && ok "the changes of a killed run wait" || not_ok "the changes of a killed run wait" "$(cat "$out" "$err")"
+if grep -q "^+kept" "$out"; then ok "the changes of a killed run wait"; else not_ok "the changes of a killed run wait" "$(cat "$out" "$err")"; fi
 chela sessions resume s6 --model "scripted/$tmp/rules.yaml" --output jsonl
 check "a resumed run stays under review" test ! -e "$space/k.txt"
 chela apply s6

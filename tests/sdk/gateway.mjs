@@ -194,7 +194,8 @@ await check('ws: a session, its events and its answers', async () => {
   same([end.status, end.text], ['done', 'you said: hello'], 'the answer');
   const ack = s.came.find((m) => m.type === 'ack');
   same([ack.status, ack.ref, ack.run], [202, 'a', end.run], 'what was accepted');
-  same(s.came.filter((m) => m.type === 'text_delta').map((m) => m.text).join(''), end.text, 'its pieces');
+  const said = (ephemeral) => s.came.filter((m) => m.type === 'text_delta' && Boolean(m.ephemeral) === ephemeral).map((m) => m.text).join('');
+  same([said(true), said(false)], [end.text, end.text], 'its pieces, and the record that replaces them');
   s.say({ type: 'message', text: 'ask me' });
   const { approval_id: id } = await s.until((m) => m.type === 'approval_required');
   await s.until((m) => m.reason === 'approval_required');

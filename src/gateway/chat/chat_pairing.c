@@ -59,7 +59,6 @@ static void pairing_run_check(struct ch_work *w) {
 static void pairing_on_checked(struct ch_work *w) {
     struct pairing_work *m = CH_CONTAINER(w, struct pairing_work, work);
     struct ch_chat_event *e = m->event;
-    CH_BUF_AUTO text = {0};
     e->accepting = false;
     if (m->rc < 0)
         ch_log(CH_LOG_WARN, "gateway", "message %s waits: %s", e->in.id, m->err.message);
