@@ -113,6 +113,7 @@ export class Chat {
     this.seq = null; /* of the record that is shown */
     this.run = null;
     this.passing = []; /* nodes of the reply in progress, which has no record yet */
+    this.recorded = false; /* its record has begun to come */
     this.piece = false; /* the event that is shown is a piece */
   }
   put(node) {
@@ -205,6 +206,7 @@ export class Chat {
     for (const node of this.passing) if (!kept.has(node)) node.remove();
     this.moving = new Set(this.passing.filter((n) => kept.has(n)));
     this.passing = [];
+    this.recorded = false;
     this.text = this.thought = null;
   }
   tool(id, name) {
@@ -419,7 +421,9 @@ export class Chat {
     if (e.depth) { this.below(e); return; }
     this.run = e.run;
     this.piece = Boolean(e.ephemeral);
-    if (["turn_start", "retry", "fallback", "run_end"].includes(e.type)) this.replacePieces();
+    /* The record of the reply comes: its first part replaces the pieces, so that nothing flickers. */
+    if (this.recorded && !this.piece || ["retry", "fallback", "run_end"].includes(e.type)) this.replacePieces();
+    if (e.type === "turn_start") this.recorded = true;
     this.on[e.type]?.call(this, e);
     this.piece = false;
   }
