@@ -37,7 +37,7 @@ done
 same "no file of the store has the sentence" 0 "$(hits "$space/db")"
 chela sessions search "${db[@]}" harmless
 exits "the rest is searched again" 0
-check "and found" grep -q keep "$out"
+check "search still finds the other sessions after an erase" grep -q keep "$out"
 chela sessions erase "${db[@]}" s1
 exits "an erased session is not there" 2
 check "the message says so" grep -q "there is no session 's1'" "$err"

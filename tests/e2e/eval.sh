@@ -183,7 +183,7 @@ exits "a case from a session" 0
 rm -f "$tmp/effects"
 evaluate added.json
 same "its recorded results answer the calls" "1 1 false" "$(get '"\(.summary.pass) \(.cases[0].trials[0].calls | length) \(.cases[0].trials[0].calls[0].is_error)"')"
-check "it has no second effect" test ! -e "$tmp/effects"
+check "an evaluation causes no effect of a once tool" test ! -e "$tmp/effects"
 chela eval add k1 --store "sqlite:$tmp/s.db" --out added.json
 exits "no file is replaced" 2
 chela sessions export k1 --store "sqlite:$tmp/s.db" --format atif
@@ -207,7 +207,7 @@ YAML
 chela eval import promptfoo.yaml --out imported.json
 exits "promptfoo" 0
 same "what is not translated is named and counted" "1 3" "$(jq -r '"\(.cases | length) \(.lost | length)"' imported.json)"
-check "it is named to the person, too" grep -q 'not translated: first.*javascript' "$err"
+check "eval import names on stderr what is not translated" grep -q 'not translated: first.*javascript' "$err"
 evaluate imported.json
 same "the imported case runs" 1 "$(get .summary.pass)"
 printf '%s\n' '{"input": [{"role": "system", "content": "s"}, {"role": "user", "content": "hello"}], "ideal": ["41", "42"]}' \

@@ -131,6 +131,6 @@ reader b s "$tmp/there" 0
 eventually has_ends "$tmp/after" 6
 eventually has_ends "$tmp/there" 6
 same "after a crash both gateways show the same events" "$(kept "$tmp/there")" "$(kept "$tmp/after")"
-same "and the earlier positions are still valid" "$(printf '%s\n' "${all[@]}")" "$(kept "$tmp/after" | jq -r .cursor | head -n "$n")"
+same "after a crash the earlier positions are still valid" "$(printf '%s\n' "${all[@]}")" "$(kept "$tmp/after" | jq -r .cursor | head -n "$n")"
 left
 tap_done

@@ -64,7 +64,7 @@ chela prompt history nothing --dir prompts
 check "the history of a prompt that does not exist" test "$status" != 0
 chela prompt diff shop 1.0 1.1 --dir prompts
 check "a difference has the lines that changed" grep -qx -- '- Be polite.' "$out"
-check "and those that were added" grep -qx -- '+ State prices in euros.' "$out"
+check "prompt diff shows the lines that were added" grep -qx -- '+ State prices in euros.' "$out"
 chela prompt diff shop 1.0 9.9 --dir prompts
 check "the difference from a version that does not exist" test "$status" != 0
 tap_done

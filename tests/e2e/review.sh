@@ -196,6 +196,6 @@ if grep -q "^+kept" "$out"; then ok "the changes of a killed run wait"; else not
 chela sessions resume s6 --model "scripted/$tmp/rules.yaml" --output jsonl
 check "a resumed run stays under review" test ! -e "$space/k.txt"
 chela apply s6
-same "and can be applied" kept "$(cat "$space/k.txt")"
+same "the changes of a killed run can be applied" kept "$(cat "$space/k.txt")"
 
 tap_done
