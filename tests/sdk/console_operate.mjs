@@ -215,10 +215,11 @@ if (page) {
   await check('operate: tools and pictures of the model\'s service, while they happen', async () => {
     const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
     const live = await place.visit(browser);
-    const event = (seq, type, more) => `id: 1\ndata: ${JSON.stringify({ type, run: 'run_x', seq, ts: now, cursor: '1', ephemeral: true, ...more })}\n\n`;
+    const event = (seq, type, more) => `id: ${saved ? `1.${seq}` : '0'}\ndata: ${JSON.stringify({ type, run: 'run_x', seq, ts: now, cursor: saved ? `1.${seq}` : '0', ...(!saved && { ephemeral: true }), ...more })}\n\n`;
     let saved = false;
     await live.route('**/api/sessions/web%3Alive/records*', (route) => route.fulfill({ json: { records: saved ? [{ seq: 1, type: 'message', ts: now, data: { run: 'run_x', turn: 1, message: { role: 'assistant', content: [{ type: 'opaque', name: 'server_tool_use', json: JSON.stringify({ type: 'server_tool_use', id: 'srv_0', name: 'fetch', input: { url: evil } }) }, { type: 'image', media_type: 'image/png', data: png, id: 'media/x.png' }] } } }] : [], live: true, last: 1 } }));
     await live.route('**/api/sessions/web%3Alive/events*', (route) => {
+      // Pieces at first; a reader who comes again gets the events of the record.
       const body = event(0, 'run_start', { session: 'web:live', agent: 'coder', model: 'm', mode: 'react' }) + event(1, 'turn_start', { turn: 1 })
         + event(2, 'server_tool', { id: 'srv_1', name: 'web_search', arguments: { query: evil }, result: 'three pages' }) + event(3, 'media', { media_type: 'image/png', path: 'media/x.png', bytes: 68 });
       saved = true;

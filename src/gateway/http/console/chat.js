@@ -392,7 +392,7 @@ export class Chat {
       const media = mediaOf(r.data.message.content), of = `[data-run="${CSS.escape(r.data.run)}"]`;
       if (!media.length) continue;
       const foot = [...this.node.querySelectorAll(`.end${of}`)].at(-1), places = [...this.node.querySelectorAll(`.said-media.announced${of}`)];
-      if (this.filled.has(r.seq)) { places[0]?.remove(); continue; } /* announced again by the record */
+      if (this.filled.has(r.seq)) continue;
       const known = this.node.querySelector(`.said-media[data-seq="${r.seq}"]`);
       if (known || places.length || foot) this.filled.add(r.seq);
       for (const one of media) {
@@ -467,6 +467,7 @@ export class Chat {
     server_tool(e) { this.byServer(e.id || `${unnamed}${e.run}:${e.seq}`, e.name, e.arguments, e.result); },
     /* The event has no data: the journal has it. */
     media(e) {
+      if (!this.piece && this.filled.has(parseInt(e.cursor, 10))) return;
       this.close();
       this.put(make("div.said-media.announced", {}, make("p.media.quiet", {}, say("chat.made", e.media_type, e.bytes ? bytes(e.bytes) : e.url ?? "", e.path ?? ""))));
       this.hooks.made();

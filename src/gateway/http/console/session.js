@@ -28,6 +28,7 @@ export const state = {
   older: null,       /* the open session, if the list does not have it */
   posting: null,     /* promise of the message being sent */
   mine: new Set(),   /* runs that this page began */
+  held: null,        /* [event, fresh]: that wait for the input of their run; null: none wait */
   last: "",          /* position of the last event */
   loaded: 0,         /* number of the last record that was loaded; later ones come as events */
   pinned: true,      /* the view shows the end */
@@ -216,7 +217,7 @@ export function leaveSession() {
   state.first = 0;
   state.gone = false;
   state.pinned = true;
-  state.once = null;
+  state.once = state.held = null;
   chat.clear();
   top = 0;
   setFiles([]);
@@ -335,13 +336,19 @@ export function lost() {
 
 /* --- events */
 
+/* The pieces of a reply in progress come again on a new connection. */
+function forgetPieces() {
+  chat.replacePieces();
+  state.held?.splice(0, Infinity, ...state.held.filter(([event]) => !event.ephemeral));
+}
+
 /* Follows a stream and reconnects when the connection breaks. */
 async function listen(pathOfStream, onEvent) {
   const control = state.following = new AbortController();
   let wait = 500;
   while (!control.signal.aborted) {
     try {
-      await follow(pathOfStream(), state.last, control.signal, () => { wait = 500; state.connected = true; chat.replacePieces(); /* they come again */ trouble(null, "line"); hooks.changed(); },
+      await follow(pathOfStream(), state.last, control.signal, () => { wait = 500; state.connected = true; forgetPieces(); trouble(null, "line"); hooks.changed(); },
         (e) => { if (!control.signal.aborted) onEvent(e); });
     } catch (error) {
       if (control.signal.aborted) return;
@@ -377,32 +384,36 @@ function onEvent({ name, id, data }, key) {
   if (name === "gap") { openSession(key); return; } /* another conversation has the key */
   state.last = id;
   const event = JSON.parse(data), fresh = event.ephemeral || parseInt(id, 10) > state.loaded;
+  if (state.held) state.held.push([event, fresh]);
+  else showEvent(event, fresh);
+}
+
+function showEvent(event, fresh) {
   if (fresh) chat.event(event);
   hooks.noted(event, fresh);
   if (state.pinned && !event.type.endsWith("_delta")) toEnd(); /* text that grows: the observer */
 }
 
-/* Shows the input of a run that another client began, from the records. */
+/* Shows the input of a run that another client began, from the records. The events of the run
+ * wait for the input. */
 async function showInput(run) {
-  const place = chat.put(make("span"));
-  const key = state.key;
+  const key = state.key, held = state.held = [];
   await state.posting?.catch(() => {});
-  if (!state.mine.has(run) && state.key === key) {
-    const { records } = await recordsOf(key, pageSize).catch(() => ({ records: [] }));
-    const input = records.find((r) => r.type === "inbound" && r.data.run === run && r.data.mode === "start");
-    if (input && place.isConnected) {
-      const { text, thought } = chat; /* the run may be speaking already */
-      chat.text = chat.thought = null;
-      pendingOf(plain(input.data.message.content))?.remove();
-      chat.seq = input.seq;
-      chat.run = run;
-      place.before(chat.user(input.data.message.content, null, true));
-      chat.inputs.set(run, { seq: input.seq, content: input.data.message.content });
-      chat.seq = null;
-      Object.assign(chat, { text, thought });
-    }
+  const ours = state.mine.has(run) || state.held !== held;
+  const { records } = ours ? { records: [] } : await recordsOf(key, pageSize).catch(() => ({ records: [] }));
+  if (state.held !== held) return; /* another session is open */
+  const input = records.find((r) => r.type === "inbound" && r.data.run === run && r.data.mode === "start");
+  if (input && !chat.inputs.has(run)) {
+    pendingOf(plain(input.data.message.content))?.remove();
+    chat.seq = input.seq;
+    chat.run = run;
+    chat.user(input.data.message.content, null, true);
+    chat.inputs.set(run, { seq: input.seq, content: input.data.message.content });
+    chat.seq = null;
   }
-  place.remove();
+  state.held = null;
+  while (held.length && !state.held) showEvent(...held.shift());
+  state.held?.push(...held); /* a later run waits for its own input */
 }
 
 /* After a run: media of its records, and what became of messages that waited for it. */
