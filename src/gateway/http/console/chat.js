@@ -384,9 +384,10 @@ export class Chat {
       const b = r.data.message?.content?.[0];
       if (r.type === "done" && b) this.tools.get(b.id)?.show(mediaOf(b.content));
       if (r.type === "inbound" && r.data.mode === "start" && !this.inputs.get(r.data.run)?.seq) {
-        this.inputs.set(r.data.run, { seq: r.seq, content: r.data.message?.content });
         const bubble = this.node.querySelector(`.user[data-run="${CSS.escape(r.data.run)}"]`);
-        if (bubble) bubble.dataset.seq = r.seq;
+        if (!bubble) continue; /* a run whose events have not come */
+        this.inputs.set(r.data.run, { seq: r.seq, content: r.data.message?.content });
+        bubble.dataset.seq = r.seq;
       }
       if (r.type !== "message" || r.data.message?.role !== "assistant") continue;
       const media = mediaOf(r.data.message.content), of = `[data-run="${CSS.escape(r.data.run)}"]`;

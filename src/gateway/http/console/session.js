@@ -403,7 +403,7 @@ async function showInput(run) {
   const { records } = ours ? { records: [] } : await recordsOf(key, pageSize).catch(() => ({ records: [] }));
   if (state.held !== held) return; /* another session is open */
   const input = records.find((r) => r.type === "inbound" && r.data.run === run && r.data.mode === "start");
-  if (input && !chat.inputs.has(run)) {
+  if (input) {
     pendingOf(plain(input.data.message.content))?.remove();
     chat.seq = input.seq;
     chat.run = run;
