@@ -172,8 +172,8 @@ struct chela_limits {
     int64_t token_budget;           /* input and output tokens of a run: no limit */
     int64_t timeout_ms;             /* timeout of a run: 30 minutes */
     double cost_budget_usd;         /* no limit */
-    /* Nonzero: at a limit of turns, tool calls or errors, and in a loop, the model is
-     * asked once more, without tools, for a summary. */
+    /* At a limit of turns, tool calls or errors, and in a loop, the model is asked once more,
+     * without tools, for a summary. 0 and above: yes; negative: no. */
     int sum_up;
 };
 #define CHELA_LIMITS(...) {.size = sizeof(struct chela_limits), __VA_ARGS__}

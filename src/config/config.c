@@ -550,7 +550,7 @@ static void config_fill(const chela_config *cfg, const struct ch_conf_agent *a,
     FILL(toolset.parallel, (unsigned)EITHER(a, d, parallel));
     fill_limits(&o->limits, &a->limits, &d->limits);
     fill_guard(&o->loop_guard, &a->loop_guard, &d->loop_guard);
-    FILL(limits.sum_up, EITHER(a, d, sum_up) > 0);
+    FILL(limits.sum_up, EITHER(a, d, sum_up));
     FILL(planning.reflection, CHOICE(REFLECTION, EITHER(a, d, reflection)));
     FILL(planning.reflect_tools, EITHER(a, d, reflect_tools));
     FILL(planning.review_plan, EITHER(a, d, review_plan) > 0);

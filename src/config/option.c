@@ -562,9 +562,9 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_AGENT, "limits.maxConsecutiveErrors", CH_CFG_LIMIT, 0,
      AGENT(limits.max_consecutive_errors), 0, 1000000, .otherwise = "3",
      .help = "failed tool calls and model calls in a row"},
-    {CH_SCOPE_AGENT, "limits.sumUp", CH_CFG_FLAG, 0, AGENT(sum_up), .otherwise = "false",
+    {CH_SCOPE_AGENT, "limits.sumUp", CH_CFG_FLAG, 0, AGENT(sum_up), .otherwise = "true",
      .help = "at a limit of turns, calls or errors, or in a loop, let the model write a summary "
-             "with one more call, without tools"},
+             "with one more call, without tools; never past a budget or a deadline"},
     {CH_SCOPE_AGENT, "loopGuard.repeats", CH_CFG_LIMIT, 0, AGENT(loop_guard.repeats), 0, 1000,
      .otherwise = "5",
      .help = "identical calls with identical results in a row before the model is warned; after "

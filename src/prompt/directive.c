@@ -1,8 +1,8 @@
 /* directive.c -- see directive.h.
  *
  * A line is held back while it may still become a directive or a fence; afterwards the rest
- * of the line is emitted directly. MEDIA and __SILENT__ need their whole line; a line that
- * is longer than any directive is text. */
+ * of the line is emitted directly. MEDIA and the words of silence need their whole line; a
+ * line that is longer than any directive is text. */
 #include "prompt/directive.h"
 
 #include "base/mem.h"
@@ -16,6 +16,16 @@ static const char media[] = "MEDIA:", current[] = "[[reply_to_current]]",
 static bool agrees(struct ch_sv s, const char *word) {
     size_t n = CH_MIN(s.n, strlen(word));
     return memcmp(s.p, word, n) == 0;
+}
+
+/* The word of silence that s begins with, or is the beginning of; NULL: none. The words begin with
+ * different letters. */
+static const char *directive_hush(struct ch_sv s) {
+    static const char *const words[] = {CH_SILENT, CH_WAKE_OK};
+    for (size_t i = 0; i < CH_LEN(words); i++)
+        if (agrees(s, words[i]))
+            return words[i];
+    return NULL;
 }
 
 static bool directive_is_blank(char c) {
@@ -101,13 +111,14 @@ static enum verdict directive_take_line(struct ch_directives *d, struct ch_sv s,
             return s.n <= CH_LIMIT_PATH ? MAYBE : NONE;
         return directive_take_media(d, s) ? TAKEN : NONE;
     }
-    if (!agrees(s, CH_SILENT))
+    const char *hush = directive_hush(s);
+    if (!hush)
         return NONE;
     struct ch_sv word = ch_sv_trim(s);
     if (!whole)
-        return word.n <= strlen(CH_SILENT) && s.n <= CH_LIMIT_PATH ? MAYBE : NONE;
-    d->hushed |= ch_sv_is(word, CH_SILENT);
-    return ch_sv_is(word, CH_SILENT) ? TAKEN : NONE;
+        return word.n <= strlen(hush) && s.n <= CH_LIMIT_PATH ? MAYBE : NONE;
+    d->hushed |= ch_sv_is(word, hush);
+    return ch_sv_is(word, hush) ? TAKEN : NONE;
 }
 
 /* --- fences ------------------------------------------------------------------------- */
@@ -148,18 +159,19 @@ static void directive_say(struct ch_directives *d, struct ch_sv s) {
     struct ch_buf *w = &d->word;
     for (size_t i = 0; i < s.n; i++) {
         bool code = d->fence || (!w->n && d->text.n && d->text.p[d->text.n - 1] == '`');
-        if (code || (!w->n && s.p[i] != CH_SILENT[0])) {
+        if (code || (!w->n && !directive_hush(ch_sv(s.p + i, 1)))) {
             ch_buf_add_sv(&d->text, ch_buf_sv(w));
             ch_buf_clear(w);
             ch_buf_add(&d->text, s.p + i, 1);
             continue;
         }
         ch_buf_add(w, s.p + i, 1);
-        while (w->n && !agrees(ch_buf_sv(w), CH_SILENT)) {
+        const char *hush;
+        while (!(hush = directive_hush(ch_buf_sv(w)))) {
             ch_buf_add(&d->text, w->p, 1);
             ch_buf_consume(w, 1);
         }
-        if (w->n == strlen(CH_SILENT)) {
+        if (w->n == strlen(hush)) {
             d->hushed = true;
             ch_buf_clear(w);
         }

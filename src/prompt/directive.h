@@ -6,6 +6,8 @@
  *     [[audio_as_voice]]         the attachment is a voice message
  *     __SILENT__                 the whole reply: say nothing. In a reply
  *                                with other text the word is removed, except in code
+ *     HEARTBEAT_OK               the same: the answer of an agent that was woken up and has
+ *                                nothing to say
  *
  * A directive stands at the beginning of a line, after at most three blanks; directives in
  * brackets may share a line with each other and with following text. Directives are removed
@@ -18,6 +20,8 @@
 #include "base/limits.h"
 
 #define CH_SILENT "__SILENT__"
+/* The reply of a wake that means: nothing needs attention. */
+#define CH_WAKE_OK "HEARTBEAT_OK"
 
 struct ch_directives { /* zeroed: before the first piece */
     struct ch_buf text;  /* text to show, so far */
@@ -25,8 +29,8 @@ struct ch_directives { /* zeroed: before the first piece */
     struct ch_buf reply_to; /* an id; empty: none given */
     bool reply_current;  /* quote the message that is being answered */
     bool voice;
-    struct ch_buf word;  /* end of the text that may become __SILENT__, held back */
-    bool hushed;         /* __SILENT__ was seen */
+    struct ch_buf word;  /* end of the text that may become a word of silence, held back */
+    bool hushed;         /* a word of silence was seen */
     struct ch_buf media; /* each ends with a NUL */
     size_t nmedia, refused; /* refused: number beyond CH_LIMIT_REPLY_MEDIA */
     bool in_text;        /* the rest of the line is emitted directly */

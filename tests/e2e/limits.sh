@@ -50,7 +50,7 @@ echo 'agents: { defaults: { limits: { maxTurns: 2 } } }' >"$space/two.yaml"
 chela run --model scripted/long.yaml go
 exits "the default" 3
 check "the default: the message names the option and the key" \
-    grep -q 'stopped: max_turns_exceeded after 25 turns and 25 tool calls (--max-turns or limits.maxTurns sets the limit, 0: none)$' "$err"
+    grep -q 'stopped: max_turns_exceeded after 26 turns and 25 tool calls (--max-turns or limits.maxTurns sets the limit, 0: none)$' "$err"
 chela run --model scripted/long.yaml --max-turns 0 go
 exits "--max-turns 0" 0
 chela run --model scripted/long.yaml --config none.yaml go
@@ -79,7 +79,7 @@ open_terminal "$program chat --model scripted/long.yaml --config two.yaml"
 sees "chat, limits.maxTurns: a prompt" '^>'
 types "go"
 press Enter
-sees "chat, limits.maxTurns: stopped" 'max_turns_exceeded after 2 turns'
+sees "chat, limits.maxTurns: stopped" 'max_turns_exceeded after 3 turns'
 press C-d
 ends "chat, limits.maxTurns: the end" 0
 

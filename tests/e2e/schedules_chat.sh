@@ -13,6 +13,8 @@ mkdir "$space/work"
 cat >"$space/rules.yaml" <<'YAML'
 rules:
   - { when: { user: "You wake up" }, say: HEARTBEAT_OK }
+  - { when: { user: "all well" }, say: "HEARTBEAT_OK" }
+  - { when: { user: "how is the disk" }, say: "The disk is full.\n\nHEARTBEAT_OK" }
   - say: "heard: {{user}}"
 YAML
 configure() { # more of the agent
@@ -61,4 +63,13 @@ woke() {
 check "it wakes up in that session, too" woke
 check "SIGTERM ends it" stop_serving
 same "and says nothing if there is nothing to say" 3 "$(wc -l <"$tmp/lark/sent")"
+
+serve
+push "$(event om_8 oc_ann p2p 'all well?')"
+push "$(event om_9 oc_ann p2p 'how is the disk?')"
+check "an answer with HEARTBEAT_OK beside words" hears 4
+check "has the words" said 'The disk is full'
+check "SIGTERM ends it" stop_serving
+same "HEARTBEAT_OK is never delivered" 0 "$(grep -c HEARTBEAT_OK "$tmp/lark/sent")"
+same "an answer of HEARTBEAT_OK alone is silence" 4 "$(wc -l <"$tmp/lark/sent")"
 tap_done

@@ -64,7 +64,7 @@ exits "a refusal" 6
 holds "a refusal is an error with its reason" '.[-1] | .is_error and .stop_reason == "refusal" and .status == "declined" and .reason == "refused"'
 ask --max-turns 2 "loop"
 exits "a limit of turns" 3
-holds "a limit of turns is error_max_turns" '.[-1] | .subtype == "error_max_turns" and .is_error and .num_turns == 2 and (.errors | length == 1)'
+holds "a limit of turns is error_max_turns" '.[-1] | .subtype == "error_max_turns" and .is_error and .num_turns == 3 and (.errors | length == 1)'
 ask "deploy"
 exits "a call that nobody approves" 0
 holds "a refused call is listed with its input" \

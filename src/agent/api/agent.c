@@ -65,7 +65,7 @@ static struct ch_run_limits resolve_limits(const struct ch_agent_opts *o) {
                    : o->request.max_retries   ? o->request.max_retries
                                       : CH_DEFAULT_RETRIES,
         .overload_retries = overload_retries(&o->request),
-        .sums_up = o->limits.sum_up && !o->output_schema,
+        .sums_up = o->limits.sum_up >= 0 && !o->output_schema,
     };
 }
 

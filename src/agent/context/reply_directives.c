@@ -132,6 +132,12 @@ static void attach_all(chela_run *run) {
                         CH_LIMIT_REPLY_MEDIA);
 }
 
+/* The whole reply is the word that makes the run leave no trace. */
+static bool is_dropped(const chela_run *run) {
+    const char *word = ch_run_origin_drop_if(run);
+    return word && ch_sv_is(ch_sv_trim(ch_buf_sv(&run->text)), word);
+}
+
 void ch_reply_directives_end(chela_run *run) {
     if (!heeds(run))
         return;
@@ -145,8 +151,9 @@ void ch_reply_directives_end(chela_run *run) {
                   .so_far = ch_str(ch_buf_sv(&d->text))}};
     if (d->text.n > before && ch_hook_delta(run, &ev) && !ch_emit(run, &ev))
         return;
-    ch_run_outcome_text(run, ch_directives_silent(d) ? CH_SV("")
-                                                     : ch_sv_trim(ch_buf_sv(&d->text)));
+    if (!is_dropped(run)) /* the driver looks for this text; nobody gets it */
+        ch_run_outcome_text(run, ch_directives_silent(d) ? CH_SV("")
+                                                         : ch_sv_trim(ch_buf_sv(&d->text)));
     attach_all(run);
 }
 

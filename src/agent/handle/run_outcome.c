@@ -43,7 +43,8 @@ void ch_run_outcome_limit(chela_run *run) {
     const char *option = NULL;
     if (m->reason == CH_REASON_MAX_TURNS) {
         option = "maxTurns";
-        snprintf(made, sizeof(made), "%u model calls", m->turns + m->below.turns);
+        snprintf(made, sizeof(made), "%u model calls",
+                 m->turns + m->below.turns - (m->closing != CH_REASON_NONE));
     } else if (m->reason == CH_REASON_MAX_TOOL_CALLS) {
         option = "maxToolCalls";
         snprintf(made, sizeof(made), "%u tool calls", m->tool_calls + m->below.tool_calls);

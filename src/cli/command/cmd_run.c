@@ -227,7 +227,8 @@ static struct groups group_opts(const struct ch_run_flags *f, const struct texts
         .limits =
             CHELA_LIMITS(.max_turns = f->max_turns, .max_tool_calls = f->max_tool_calls,
                          .max_consecutive_errors = f->max_errors, .token_budget = f->token_budget,
-                         .cost_budget_usd = ch_run_opts_cost(f->cost_budget), .sum_up = f->sum_up,
+                         .cost_budget_usd = ch_run_opts_cost(f->cost_budget),
+                         .sum_up = f->sum_up ? 1 : -f->no_sum_up,
                          .timeout_ms = ch_run_opts_timeout(f->timeout)),
         .request =
             CHELA_REQUEST_OPTS(.top_p = f->top_p.set ? &f->top_p.value : NULL,

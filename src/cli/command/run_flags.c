@@ -54,7 +54,9 @@ const struct ch_opt ch_run_opts[] = {
                                      "waits for people (1800; 0: no limit)"),
     {"sum-up", 0, CH_OPT_SWITCH, AT(sum_up), NULL, 0, 0, "Limits",
      "at a limit of turns, calls or errors, let the model write a summary with one more call, "
-     "without tools"},
+     "without tools (the default; overrides limits.sumUp)"},
+    {"no-sum-up", 0, CH_OPT_SWITCH, AT(no_sum_up), NULL, 0, 0, "Limits",
+     "at a limit, end without this summary"},
     CH_RUN_OPTS_OUTPUT(FLAGS),
     {"input", 0, CH_OPT_CHOICE, AT(input), "text|stream-json", 0, 0, "Output",
      "stream-json: each line of standard input is a message as JSON, and a run; with --approve "

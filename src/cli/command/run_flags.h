@@ -15,7 +15,7 @@ struct ch_run_flags {
     struct ch_run_decisions decisions;
     const char *take_over;
     int64_t from_turn;
-    bool no_stream, sum_up, review_plan, no_session, resume_last, force, background;
+    bool no_stream, sum_up, no_sum_up, review_plan, no_session, resume_last, force, background;
     bool partial, echo;
     const char *focus;
 };

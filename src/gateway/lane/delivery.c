@@ -15,6 +15,7 @@
 #include "gateway/request/gateway_state.h"
 #include "json/writer.h"
 #include "model/message/message_json.h"
+#include "prompt/directive.h"
 #include "store/store.h"
 
 #define RETRY_MS 300 /* doubled each time */

@@ -16,9 +16,6 @@
 #include "io/worker.h"
 #include "json/json.h"
 
-/* The reply of a wake that means: nothing needs attention. */
-#define CH_WAKE_OK "HEARTBEAT_OK"
-
 struct ch_delivery;
 
 struct ch_delivery_kind {

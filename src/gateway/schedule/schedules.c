@@ -12,6 +12,7 @@
 #include "gateway/lane/delivery.h"
 #include "gateway/request/gateway_state.h"
 #include "io/worker.h"
+#include "prompt/directive.h"
 
 #define WAKE_LIMIT (64 * CH_KB)
 #define FIRING_MS 50 /* until a scan that waits for firings is tried again */

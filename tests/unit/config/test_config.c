@@ -1421,7 +1421,7 @@ static void test_false_of_an_agent(void **state) {
         assert_int_equal(chela_config_schedule_tool(cfg, ids[i]), yes);
         assert_int_equal(o.request->strict, yes);
         assert_int_equal(o.planning->review_plan, yes);
-        assert_int_equal(o.limits->sum_up, yes);
+        assert_int_equal(o.limits->sum_up, yes ? 1 : -1);
         assert_int_equal(o.heartbeat->group->answer_all, yes);
         assert_int_equal(o.heartbeat->direct->answer_all, !yes);
     }
