@@ -22,6 +22,9 @@ static inline struct ch_sv ch_unstr(struct chela_str s) {
     return ch_sv(s.p, s.n);
 }
 
+/* The end of the text of a reply that was cut off, in the journal. */
+#define CH_REPLY_CUT "\n\n[interrupted]"
+
 /* Where an event stands in its session, for readers that come back. */
 struct ch_event_place {
     const char *cursor; /* position in the session; NULL: none */

@@ -701,8 +701,6 @@ bool ch_think_say(chela_run *run, struct ch_sv text, bool person) {
     return ch_emit(run, &ev);
 }
 
-#define INTERRUPTED "\n\n[interrupted]"
-
 bool ch_think_in_flight(const chela_run *run) {
     return run->turn->call && run->turn->decoding && !run->session->agent->output;
 }
@@ -713,7 +711,7 @@ static void keep_seen(chela_run *run) {
     const struct ch_msg *reply = run->turn->decoder->reply.msg;
     if (!answer_with_seen(run, reply, &text))
         return;
-    CH_BUF_LIT(&text, INTERRUPTED);
+    CH_BUF_LIT(&text, CH_REPLY_CUT);
     struct ch_block block = {.type = CH_BLOCK_TEXT, .text = ch_buf_sv(&text)};
     struct ch_msg *m = ch_msg_like(reply, CH_MSG_ASSISTANT, &block, 1);
     ch_run_journal_message(run, m);

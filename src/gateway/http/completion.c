@@ -149,15 +149,21 @@ bool ch_completion_failed(const struct chela_event *end) {
            end->end.status == CHELA_STATUS_CANCELLED;
 }
 
-/* Responds at RUN_END. An answer that does not fit its schema because the token limit cut it is
- * reported with the limit, for which the vendors' clients look. */
-static void completion_end(struct ch_completion *r, const struct chela_event *ev) {
+/* An answer that does not fit its schema because the token limit cut it is reported with the limit,
+ * for which the vendors' clients look. */
+struct chela_event ch_completion_end_of(const struct chela_event *ev, enum chela_stop stop) {
     struct chela_event end = *ev;
-    r->outcome = ev;
-    if (end.end.reason == CHELA_REASON_MODEL_ERROR && r->stop == CHELA_STOP_LENGTH) {
+    if (end.end.reason == CHELA_REASON_MODEL_ERROR && stop == CHELA_STOP_LENGTH) {
         end.end.status = CHELA_STATUS_DONE;
         end.end.reason = CHELA_REASON_LENGTH;
     }
+    return end;
+}
+
+/* Responds at RUN_END. */
+static void completion_end(struct ch_completion *r, const struct chela_event *ev) {
+    struct chela_event end = ch_completion_end_of(ev, r->stop);
+    r->outcome = ev;
     if (end.end.status == CHELA_STATUS_PAUSED && r->lane && !r->lane->stored && r->lane->run)
         ch_kept_calls_put(&r->kept, r->lane->run, r->began);
     /* The session has the message, and another process may continue the run: a repeated request
@@ -195,6 +201,23 @@ static void completion_settled(const struct chela_error *err, void *user) {
         completion_refuse(user, err);
 }
 
+static void completion_accepted(struct ch_completion *r, bool started) {
+    r->request->on_disconnect = NULL;
+    r->ops->accepted(r, started);
+    free_completion(r);
+}
+
+/* The event of a background response has a name before the store has it. */
+static int completion_admit_background(struct ch_completion *r, uint64_t after,
+                                       const struct ch_delivery_kind **kind, struct ch_jw *w,
+                                       struct chela_error *err) {
+    struct ch_request *req = r->request;
+    if (!req->event)
+        req->event = ch_arena_str(&req->arena, ch_sv_str(r->id));
+    return r->ops->admit(r, ch_arena_printf(&req->arena, CH_API_EVENT "%s", req->event), after,
+                         kind, w, err);
+}
+
 static void completion_told(struct ch_delivery *d, enum ch_delivery_stage stage, struct ch_lane *l,
                             const struct chela_error *err, void *user) {
     struct ch_completion *r = user;
@@ -204,6 +227,10 @@ static void completion_told(struct ch_delivery *d, enum ch_delivery_stage stage,
     ch_delivery_leave(d);
     r->delivery = NULL;
     ch_admission_note(r->request, stage, err);
+    if (r->background && !err) {
+        completion_accepted(r, l != NULL);
+        return;
+    }
     if (stage == CH_DELIVERY_DUPLICATE)
         l = ch_client_input_find_run(d);
     if (l) {
@@ -226,6 +253,13 @@ static void completion_told(struct ch_delivery *d, enum ch_delivery_stage stage,
     completion_refuse(r, &why);
 }
 
+/* The history was imported without its last message. */
+static const struct ch_delivery_kind *completion_write_input(struct ch_completion *r,
+                                                             struct ch_jw *w) {
+    ch_client_input_write(w, r->history.msgs[r->history.n - 1], CH_SV("run"));
+    return &ch_client_turn;
+}
+
 /* A stored session has its own history: the messages after the last reply become an event of
  * the session. */
 static void completion_admit(struct ch_completion *r) {
@@ -233,14 +267,17 @@ static void completion_admit(struct ch_completion *r) {
     CH_BUF_AUTO data = {0};
     struct ch_jw w = ch_jw(&data);
     const struct ch_delivery_kind *kind =
-        ch_client_input_of_history(r->session, &r->history, &w, &err);
-    ch_client_input_write_context(&data, r->request, r->watcher.tail != NULL);
+        r->imports ? completion_write_input(r, &w)
+                   : ch_client_input_of_history(r->session, &r->history, &w, &err);
+    uint64_t after = r->lane ? ch_lane_committed(r->lane) : 0;
     r->lane = NULL; /* the lane that takes the event up may be another one */
     if (!kind ||
+        (r->background && completion_admit_background(r, after, &kind, &w, &err) < 0) ||
         (!r->watcher.tail && ch_admission_stops(r->request, kind, r->session, &err))) {
         completion_refuse(r, &err);
         return;
     }
+    ch_client_input_write_context(&data, r->request, r->watcher.tail != NULL);
     r->delivery = ch_client_input_accept(r->request->gw, kind, r->session, r->agent, &data,
                                          r->request->event, completion_told, r);
     r->delivery->lane_opts = &r->opts;
@@ -307,6 +344,10 @@ static void completion_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
     }
     if (failed)
         r->lane = NULL;
+    if (failed && failed->code == CHELA_EBUSY && r->session && r->background) {
+        completion_admit(r); /* the session's holder takes the event up */
+        return;
+    }
     if (failed && failed->code == CHELA_EBUSY && r->session) {
         ch_tail_open(r->request->gw, r->session, CH_TAIL_AWAIT, CH_SV(""), &r->watcher,
                      completion_on_tail, r);
@@ -427,25 +468,81 @@ static int completion_read_request(struct ch_completion *r, struct chela_error *
     opts->tools = r->tools.opts;
     opts->ntools = r->tools.n;
     opts->patch.system = ch_buf_str(&r->history.system);
-    rc = ch_lane_for_request(req, opts, &r->lane, err);
-    if (rc == 0)
-        r->session = opts->key;
-    return rc;
+    return 0;
+}
+
+static void completion_end_early(struct ch_completion *r, const struct chela_error *err) {
+    struct ch_request *req = r->request;
+    free_completion(r);
+    if (err->code == CHELA_ENOENT)
+        ch_request_fail(req, 404, "model_not_found", "%s", err->message);
+    else
+        ch_request_fail_with(req, err);
+}
+
+static void completion_open_lane(struct ch_completion *r) {
+    struct chela_error err = {0};
+    if (ch_lane_for_request(r->request, &r->opts, &r->lane, &err) < 0) {
+        completion_end_early(r, &err);
+        return;
+    }
+    r->session = r->opts.key;
+    r->request->user = r;
+    r->request->on_disconnect = completion_on_disconnect;
+    ch_lane_when_ready(r->lane, &r->wait);
+}
+
+static int completion_import(struct ch_store_lookup *l, struct chela_error *err) {
+    chela_store_import(l->store, l->key, strlen(l->key), NULL, NULL, err);
+    return 0; /* completion_on_imported has the error */
+}
+
+static void completion_on_imported(struct ch_request *req, struct ch_store_lookup *l) {
+    struct ch_completion *r = l->user;
+    (void)req;
+    if (l->err.code)
+        completion_end_early(r, &l->err);
+    else
+        completion_open_lane(r);
+}
+
+/* A background response without a session gets a session of its own, which has the history. */
+static int completion_write_history(struct ch_completion *r, struct ch_buf *out,
+                                    struct chela_error *err) {
+    struct ch_client_history *h = &r->history;
+    struct ch_msg *input;
+    int rc = ch_client_history_finish(h, &input, err);
+    if (rc < 0)
+        return rc;
+    h->n++; /* the input stays the last message */
+    if (input->kind == CH_MSG_RESULTS)
+        ch_client_history_ask_on(h);
+    if (h->n > 1)
+        ch_client_history_export(h, r->request->session, r->agent, out);
+    return 0;
+}
+
+static void completion_begin_session(struct ch_completion *r) {
+    struct chela_error err = {0};
+    CH_BUF_AUTO lines = {0};
+    if (r->imports && completion_write_history(r, &lines, &err) < 0) {
+        completion_end_early(r, &err);
+        return;
+    }
+    if (!lines.n) {
+        completion_open_lane(r);
+        return;
+    }
+    ch_store_lookup_start(r->request, ch_buf_sv(&lines), 0, completion_import,
+                          completion_on_imported);
+    ch_store_lookup_own(r->request, completion_gone, r);
 }
 
 void ch_completion_begin(struct ch_request *req, const struct ch_completion_ops *ops) {
     struct chela_error err = {0};
     struct ch_completion *r = new_completion(req, ops);
-    int rc = completion_read_request(r, &err);
-    if (rc == 0) {
-        req->user = r;
-        req->on_disconnect = completion_on_disconnect;
-        ch_lane_when_ready(r->lane, &r->wait);
-        return;
-    }
-    free_completion(r);
-    if (rc == CHELA_ENOENT)
-        ch_request_fail(req, 404, "model_not_found", "%s", err.message);
+    if (completion_read_request(r, &err) < 0)
+        completion_end_early(r, &err);
     else
-        ch_request_fail_with(req, &err);
+        completion_begin_session(r);
 }

@@ -36,6 +36,8 @@ struct ch_completion {
     bool acted;  /* a tool was started */
     bool stream; /* the client asked for a stream */
     bool begun;  /* the stream has begun; set by the protocol */
+    bool background; /* ops->accepted responds; the run goes on when the client leaves */
+    bool imports;    /* the stored session is new, and gets the history before the lane opens */
 };
 
 /* How a failed run is reported. */
@@ -61,6 +63,12 @@ struct ch_completion_ops {
     /* RUN_END: responds. A failed run gets here only if the stream has begun, or as one that ended
      * with LENGTH: the limit cut an answer in a schema. */
     void (*end)(struct ch_completion *r, const struct chela_event *ev);
+    /* Of a background response. admit: the event is about to be stored; records of its run have
+     * higher numbers than `after`; may add members to the event and give it another kind. accepted:
+     * the store has the event; responds. started: the run has begun here. */
+    int (*admit)(struct ch_completion *r, const char *event, uint64_t after,
+                 const struct ch_delivery_kind **kind, struct ch_jw *w, struct chela_error *err);
+    void (*accepted)(struct ch_completion *r, bool started);
     void (*release)(struct ch_completion *r); /* frees the protocol's own members */
 };
 
@@ -73,6 +81,8 @@ const chela_run *ch_completion_run(const struct ch_completion *r);
 static inline bool ch_completion_structured(const struct ch_completion *r) {
     return r->opts.patch.output_schema != NULL;
 }
+/* RUN_END as the protocol reports it; stop: of the last turn that has ended. */
+struct chela_event ch_completion_end_of(const struct chela_event *ev, enum chela_stop stop);
 /* Did the run end in an error, or was it cancelled? */
 bool ch_completion_failed(const struct chela_event *end);
 /* The status for a failed run. Errors that the client can act upon, a rate limit or a request

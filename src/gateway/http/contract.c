@@ -227,7 +227,7 @@ const struct ch_contract_row ch_contract_responses[] = {
     {"include", CH_HONOURED, "more in the answer", NULL},
     {"include[]", CH_HONOURED, "others are dropped", "reasoning.encrypted_content"},
     {"store", CH_HONOURED, "false: the response is not stored", NULL},
-    {"background", CH_HONOURED, "the response is complete when it is sent", NULL},
+    {"background", CH_HONOURED, "the response is sent at once, and fetched later", NULL},
     {"previous_response_id", CH_HONOURED, "a stored response", NULL},
     {"conversation", CH_HONOURED, "key of a session", NULL},
     {"metadata", CH_HONOURED, "repeated in the response", NULL},

@@ -4,24 +4,29 @@
  * returned as items. Reasoning becomes items whose encrypted content the client can post
  * back. Responses are remembered by their id for a day (response_store.h),
  * unless `store` is false; a session stores a conversation for good (X-Chela-Session, or
- * `conversation`). A `background` response is complete when it is sent. */
+ * `conversation`). A `background` response is a run in the log of a session (response_run.h):
+ * what is known of the response is written from the events of the run, at any time. */
 #include "gateway/http/openai_responses.h"
 
 #include <stdio.h>
 
 #include "agent/run/think.h"
 #include "base/error.h"
-#include "base/random_id.h"
+#include "base/mem.h"
 #include "gateway/http/openai.h"
 #include "gateway/http/openai_extras.h"
 #include "gateway/http/openai_input.h"
 #include "gateway/http/response_echo.h"
+#include "gateway/http/response_run.h"
 #include "gateway/http/response_store.h"
 #include "gateway/http/completion.h"
+#include "gateway/lane/client_input.h"
 #include "gateway/lane/lane.h"
 #include "gateway/request/idempotency.h"
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/request.h"
+
+#define RESPONSE "resp_" /* prefix of the id of a response */
 
 struct openai_response {
     struct ch_completion r;
@@ -40,7 +45,10 @@ struct openai_response {
     struct ch_buf input;  /* items of the request, for ch_response_store_put */
     bool encrypted;       /* the client wants encrypted content */
     bool store, background;
+    bool called; /* the model called a tool of the client */
+    int64_t after; /* events of a stream up to this number are not sent */
     struct ch_sv conversation; /* empty: none */
+    struct ch_buf object; /* of a background response: the complete response */
 };
 
 static struct openai_response *openai_response_of(struct ch_completion *r) {
@@ -72,7 +80,8 @@ static void write_conversation(const struct openai_response *r, struct ch_jw *w)
     ch_jw_end(w, '}');
 }
 
-/* status: in_progress, completed, incomplete or failed; end: NULL before RUN_END. */
+/* status: queued, in_progress, completed, incomplete, failed or cancelled; end: NULL before
+ * RUN_END. */
 static void write_response(const struct openai_response *r, struct ch_jw *w, const char *status,
                            const struct chela_event *end, const struct ch_buf *output) {
     CH_BUF_AUTO items = {0};
@@ -114,14 +123,15 @@ static struct ch_jw openai_response_begin_event(struct openai_response *r, struc
     struct ch_jw w = ch_jw(out);
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "type", type);
-    ch_jw_kint(&w, "sequence_number", r->seq++);
+    ch_jw_kint(&w, "sequence_number", r->seq++); /* counts from 0 */
     return w;
 }
 
 static void openai_response_end_event(struct openai_response *r, struct ch_jw *w,
                                       const char *type) {
     ch_jw_end(w, '}');
-    ch_request_send_event(r->r.request, type, NULL, ch_buf_sv(w->out));
+    if (r->seq > r->after)
+        ch_request_send_event(r->r.request, type, NULL, ch_buf_sv(w->out));
 }
 
 static void send_state(struct openai_response *r, const char *type, const char *status,
@@ -212,10 +222,13 @@ static void keep_item(struct openai_response *r, struct ch_sv item, struct ch_sv
     r->nitems++;
 }
 
+/* Whoever writes the response gives its items the same ids. */
+static void item_id(const struct openai_response *r, const char *prefix, char *out, size_t room) {
+    snprintf(out, room, "%s%s%02u", prefix, r->r.id + strlen(RESPONSE), r->nitems);
+}
+
 static void name_item(struct openai_response *r, const char *prefix) {
-    char id[24];
-    ch_random_id(prefix, id);
-    snprintf(r->item, sizeof(r->item), "%s", id);
+    item_id(r, prefix, r->item, sizeof(r->item));
     ch_buf_clear(&r->text);
 }
 
@@ -359,7 +372,7 @@ static void openai_response_add_text(struct openai_response *r, struct chela_str
 /* --- calls of the client's tools */
 
 struct response_call {
-    char id[24]; /* of the item */
+    char id[CH_ID_ROOM + 8]; /* of the item */
     struct ch_sv call_id, name, space;
     struct ch_sv input; /* arguments, or the text of a tool that takes one */
     bool is_text;
@@ -410,16 +423,17 @@ static struct response_call openai_response_call(struct openai_response *r,
     }
     if (c.is_text)
         c.input = ch_client_tools_unwrap(&r->r.request->arena, c.input);
-    ch_random_id(c.is_text ? "ctc_" : "fc_", c.id);
+    item_id(r, c.is_text ? "ctc_" : "fc_", c.id, sizeof(c.id));
     return c;
 }
 
 static void openai_response_add_call(struct openai_response *r, const struct chela_event *ev) {
     CH_BUF_AUTO begun = {0}, done = {0};
-    struct response_call c = openai_response_call(r, ev);
     r->phase = "commentary";
     close_item(r);
+    struct response_call c = openai_response_call(r, ev);
     r->phase = NULL;
+    r->called = true;
     openai_response_begin_stream(r);
     openai_response_write_call(&begun, &c, false);
     openai_response_write_call(&done, &c, true);
@@ -432,7 +446,10 @@ static void openai_response_add_call(struct openai_response *r, const struct che
 
 /* --- the end */
 
-static const char *openai_response_status_of(const struct chela_event *ev) {
+static const char *openai_response_status_of(const struct openai_response *r,
+                                             const struct chela_event *ev) {
+    if (r->background && ev->end.status == CHELA_STATUS_CANCELLED)
+        return "cancelled";
     if (ch_completion_failed(ev))
         return "failed";
     if (ev->end.status == CHELA_STATUS_STOPPED || ev->end.reason == CHELA_REASON_LENGTH ||
@@ -456,29 +473,44 @@ static void remember(struct openai_response *r, const char *status,
                           ch_buf_sv(&r->input));
 }
 
-static void openai_response_on_end(struct ch_completion *completion, const struct chela_event *ev) {
-    struct openai_response *r = openai_response_of(completion);
-    CH_BUF_AUTO out = {0}, type = {0};
-    struct ch_jw w = ch_jw(&out);
-    const char *status = openai_response_status_of(ev);
+/* Completes the items. Returns the status. */
+static const char *openai_response_finish(struct openai_response *r, const struct chela_event *ev,
+                                          int64_t now) {
+    const char *status = openai_response_status_of(r, ev);
     bool answered =
         ev->end.status == CHELA_STATUS_DONE || ev->end.status == CHELA_STATUS_DECLINED;
     bool silent = !r->has_text && ev->end.text.n && answered;
     if (silent)
         openai_response_add_text(r, ev->end.text);
     r->cut = strcmp(status, "completed") != 0;
-    r->completed = ch_now_ms(ch_loop_clock(r->r.request->gw->rt->loop)) / 1000;
+    r->completed = now / 1000;
     close_item(r);
-    remember(r, status, ev);
-    if (!r->r.stream) {
-        write_response(r, &w, status, ev, &r->output);
-        ch_request_respond_json(r->r.request, 200, &out);
-        return;
-    }
+    return status;
+}
+
+static void openai_response_end_stream(struct openai_response *r, const char *status,
+                                       const struct chela_event *ev) {
+    CH_BUF_AUTO type = {0};
     openai_response_begin_stream(r);
-    ch_buf_addf(&type, "response.%s", status);
+    /* clients know no event for a cancelled response */
+    ch_buf_addf(&type, "response.%s", strcmp(status, "cancelled") == 0 ? "failed" : status);
     send_state(r, ch_buf_str(&type), status, ev);
     ch_request_end_stream(r->r.request);
+}
+
+static void openai_response_on_end(struct ch_completion *completion, const struct chela_event *ev) {
+    struct openai_response *r = openai_response_of(completion);
+    CH_BUF_AUTO out = {0};
+    struct ch_jw w = ch_jw(&out);
+    int64_t now = ch_now_ms(ch_loop_clock(r->r.request->gw->rt->loop));
+    const char *status = openai_response_finish(r, ev, now);
+    remember(r, status, ev);
+    if (r->r.stream) {
+        openai_response_end_stream(r, status, ev);
+        return;
+    }
+    write_response(r, &w, status, ev, &r->output);
+    ch_request_respond_json(r->r.request, 200, &out);
 }
 
 /* --- images */
@@ -569,6 +601,33 @@ static int read_conversation(struct openai_response *r, struct chela_error *err)
     return 0;
 }
 
+/* A response without a session gets one of its own, whose key is the id of the response. */
+static int read_background(struct openai_response *r, struct chela_error *err) {
+    struct ch_request *req = r->r.request;
+    if (!r->store || !req->gw->store)
+        return ch_fail(err, CHELA_EINVAL, "`background` needs %s",
+                       r->store ? "a store, which this gateway does not have"
+                                : "a response that is stored: leave out `store`");
+    r->r.background = true;
+    r->r.imports = !req->session.p;
+    if (r->r.imports)
+        req->session = ch_sv_str(r->r.id);
+    return 0;
+}
+
+/* The members of a request that decide how its run is made. */
+static int openai_response_read_options(struct ch_completion *completion, struct ch_lane_opts *o,
+                                        struct chela_error *err) {
+    struct ch_request *req = completion->request;
+    const struct ch_json *f = ch_json_path(req->json, "text", "format", NULL);
+    int rc = ch_openai_tools(&completion->tools, ch_json_get(req->json, "tools"), err);
+    if (rc == 0)
+        rc = ch_openai_sampling(req, o, err);
+    if (rc == 0)
+        rc = ch_openai_format(req, "text.format", f, ch_json_get(f, "schema"), o, err);
+    return rc;
+}
+
 static int openai_response_read_request(struct ch_completion *completion, struct ch_lane_opts *o,
                                         struct chela_error *err) {
     static const char members[] =
@@ -577,19 +636,16 @@ static int openai_response_read_request(struct ch_completion *completion, struct
         "conversation:string|object conversation.id:string metadata:object";
     struct openai_response *r = openai_response_of(completion);
     struct ch_request *req = completion->request;
-    const struct ch_json *f = ch_json_path(req->json, "text", "format", NULL);
     r->store = ch_json_bool(ch_json_get(req->json, "store"), true);
     r->background = ch_json_bool(ch_json_get(req->json, "background"), false);
     r->encrypted = includes(ch_json_get(req->json, "include"), "reasoning.encrypted_content");
     int rc = ch_request_check_types(req->json, NULL, members, err);
     if (rc == 0)
         rc = read_conversation(r, err);
+    if (rc == 0 && r->background)
+        rc = read_background(r, err);
     if (rc == 0)
-        rc = ch_openai_tools(&completion->tools, ch_json_get(req->json, "tools"), err);
-    if (rc == 0)
-        rc = ch_openai_sampling(req, o, err);
-    if (rc == 0)
-        rc = ch_openai_format(req, "text.format", f, ch_json_get(f, "schema"), o, err);
+        rc = openai_response_read_options(completion, o, err);
     ch_client_history_add_system(&completion->history, ch_json_get_str(req->json, "instructions"));
     if (rc == 0)
         rc = ch_openai_input(completion, &r->input, err);
@@ -602,11 +658,136 @@ static void openai_response_release(struct ch_completion *r) {
     ch_buf_release(&openai_response_of(r)->output);
     ch_buf_release(&openai_response_of(r)->kept);
     ch_buf_release(&openai_response_of(r)->input);
+    ch_buf_release(&openai_response_of(r)->object);
+}
+
+/* --- in the background */
+
+/* A turn whose options are stored with it. */
+static int openai_response_apply(struct ch_delivery *d, struct ch_lane *l,
+                                 struct chela_error *err) {
+    struct ch_request req = {.gw = d->gw, .json = ch_json_get(d->data, "request")};
+    struct ch_completion r = {.request = &req, .tools = {.arena = &req.arena}};
+    const struct ch_lane_opts *given = d->lane_opts;
+    int rc = given ? 0 : ch_openai_agent(&req, &r.opts, err);
+    if (!given && rc == 0)
+        rc = openai_response_read_options(&r, &r.opts, err);
+    if (!given && rc == 0)
+        rc = ch_openai_choice(&req, "tool_choice", &r.tools, &r.opts, err);
+    if (!given && rc == 0) {
+        r.opts.key = d->key;
+        r.opts.tools = r.tools.opts;
+        r.opts.ntools = r.tools.n;
+        r.opts.patch.system = ch_arena_str(&req.arena, ch_json_get_str(d->data, "system"));
+        d->lane_opts = &r.opts;
+    }
+    if (rc == 0)
+        rc = ch_client_input_apply_turn(d, l, err);
+    d->lane_opts = given;
+    ch_arena_release(&req.arena);
+    return rc;
+}
+
+const struct ch_delivery_kind ch_openai_response_turn = {
+    .name = "response", .turn = CH_TURN_BEGINS, .apply = openai_response_apply};
+
+static int openai_response_admit(struct ch_completion *completion, const char *event,
+                                 uint64_t after, const struct ch_delivery_kind **kind,
+                                 struct ch_jw *w, struct chela_error *err) {
+    struct openai_response *r = openai_response_of(completion);
+    if (*kind == &ch_client_turn) {
+        *kind = &ch_openai_response_turn;
+        ch_jw_kstr(w, "system", ch_buf_sv(&r->r.history.system));
+        ch_jw_kvalue(w, "request", r->r.request->json);
+    }
+    const struct ch_response_run run = {.id = r->r.id,
+                                        .agent = r->r.agent,
+                                        .session = ch_sv_str(r->r.session),
+                                        .event = ch_sv_str(event),
+                                        .input = ch_buf_sv(&r->input),
+                                        .after = after,
+                                        .created = r->r.created,
+                                        .request = r->r.request->json};
+    return ch_response_run_keep(r->r.request->gw, &run, err);
+}
+
+static void openai_response_accepted(struct ch_completion *completion, bool started) {
+    struct openai_response *r = openai_response_of(completion);
+    CH_BUF_AUTO out = {0};
+    struct ch_jw w = ch_jw(&out);
+    if (r->r.stream) {
+        ch_response_store_stream(r->r.request, r->r.id);
+        return;
+    }
+    write_response(r, &w, started ? "in_progress" : "queued", NULL, &r->output);
+    ch_request_respond_json(r->r.request, 200, &out);
+}
+
+struct openai_response *ch_openai_response_view(const struct ch_response_run *run,
+                                                struct ch_request *req, bool stream) {
+    struct openai_response *r = ch_alloc(sizeof(*r));
+    const struct ch_json *v = run->request;
+    struct ch_sv format =
+        ch_json_str(ch_json_path(v, "text", "format", "type", NULL));
+    req->json = v;
+    snprintf(r->r.id, sizeof(r->r.id), "%s", run->id);
+    r->r.request = req;
+    r->r.stream = stream;
+    r->r.created = run->created;
+    r->r.agent = ch_strdup(run->agent);
+    r->r.tools.arena = &req->arena;
+    r->r.opts.patch.one_call = !ch_json_bool(ch_json_get(v, "parallel_tool_calls"), true);
+    r->r.opts.patch.output_schema = ch_sv_starts(format, "json") ? "{}" : NULL;
+    r->store = r->background = true;
+    r->conversation = conversation_of(req);
+    ch_openai_tools(&r->r.tools, ch_json_get(v, "tools"), NULL);
+    return r;
+}
+
+void ch_openai_response_free(struct openai_response *r) {
+    openai_response_release(&r->r);
+    ch_free(r->r.agent);
+    ch_free(r);
+}
+
+void ch_openai_response_begin(struct openai_response *r, int64_t after) {
+    r->after = after;
+    openai_response_begin_stream(r);
+}
+
+bool ch_openai_response_show(struct openai_response *r, const struct chela_event *ev) {
+    struct ch_jw w = ch_jw(&r->object);
+    if (ev->type != CHELA_EV_RUN_END) {
+        if (ev->type == CHELA_EV_TURN_END)
+            r->r.stop = ev->turn.stop_reason;
+        if (ev->type != CHELA_EV_TEXT_DELTA || !ch_completion_structured(&r->r))
+            openai_response_on_event(&r->r, ev);
+        return false;
+    }
+    if (ev->end.status == CHELA_STATUS_PAUSED && !r->called)
+        return false; /* waits for a person or a time */
+    struct chela_event end = ch_completion_end_of(ev, r->r.stop);
+    const char *status = openai_response_finish(r, &end, ev->ts);
+    write_response(r, &w, status, &end, &r->output);
+    if (r->r.stream)
+        openai_response_end_stream(r, status, &end);
+    return true;
+}
+
+struct ch_sv ch_openai_response_object(struct openai_response *r, const char *status) {
+    struct ch_jw w = ch_jw(&r->object);
+    if (!r->object.n)
+        write_response(r, &w, status, NULL, &r->output);
+    return ch_buf_sv(&r->object);
+}
+
+struct ch_sv ch_openai_response_output(const struct openai_response *r) {
+    return ch_buf_sv(&r->output);
 }
 
 static void openai_response_begin(struct ch_request *req, struct ch_store_lookup *l) {
     static const struct ch_completion_ops ops = {.size = sizeof(struct openai_response),
-                                                 .prefix = "resp_",
+                                                 .prefix = RESPONSE,
                                                  .api = "openai-responses",
                                                  .contract = ch_contract_responses,
                                                  .overloaded = 503,
@@ -614,6 +795,8 @@ static void openai_response_begin(struct ch_request *req, struct ch_store_lookup
                                                  .event = openai_response_on_event,
                                                  .reasoned = openai_response_on_reasoned,
                                                  .end = openai_response_on_end,
+                                                 .admit = openai_response_admit,
+                                                 .accepted = openai_response_accepted,
                                                  .release = openai_response_release};
     struct ch_sv previous = ch_json_get_str(req->json, "previous_response_id");
     (void)l;

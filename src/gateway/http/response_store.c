@@ -3,12 +3,15 @@
 
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "agent/journal/journal.h"
 #include "base/chars.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "gateway/http/admission.h"
+#include "gateway/http/response_run.h"
 #include "gateway/request/request.h"
 #include "gateway/request/store_lookup.h"
 #include "model/message/ids.h"
@@ -17,7 +20,9 @@
 struct stored_response {
     char *id, *object, *items; /* owned */
     char *outputs; /* owned: ids of the items of its output, each between two spaces */
+    char *run; /* owned: of a background response, for ch_response_run_read; else NULL */
     size_t bytes;
+    bool complete;
     bool of_session; /* the text goes with a session that may be deleted */
 };
 
@@ -32,6 +37,7 @@ static void drop_response(struct ch_response_store *s, struct stored_response *r
     ch_free(r->object);
     ch_free(r->items);
     ch_free(r->outputs);
+    ch_free(r->run);
     *r = (struct stored_response){0};
 }
 
@@ -65,12 +71,38 @@ static void response_list_outputs(struct ch_sv object, struct ch_buf *out) {
             ch_buf_addf(out, "%.*s ", CH_SV_FMT(ch_json_get_str(item, "id")));
 }
 
-static void response_remember(chela_gateway *gw, const char *id, bool of_session,
-                              struct ch_sv object, struct ch_sv items) {
+/* A response as the store has it: its members are borrowed. */
+struct kept_response {
+    struct ch_sv object, items, run;
+    bool complete, of_session;
+};
+
+static struct kept_response response_parse(struct ch_arena *a, struct ch_sv text) {
+    const struct ch_json *v = NULL;
+    ch_json_parse(a, text, CH_JSON_REPLACE, &v, NULL, NULL);
+    return (struct kept_response){ch_json_get_str(v, "object"), ch_json_get_str(v, "items"),
+                                  ch_json_get_str(v, "run"),
+                                  ch_json_bool(ch_json_get(v, "complete"), true),
+                                  ch_json_bool(ch_json_get(v, "of_session"), false)};
+}
+
+static void response_write(const struct kept_response *k, struct ch_buf *out) {
+    struct ch_jw w = ch_jw(out);
+    ch_jw_begin(&w, '{');
+    ch_jw_kstr(&w, "object", k->object);
+    ch_jw_kstr(&w, "items", k->items);
+    if (k->run.n)
+        ch_jw_kstr(&w, "run", k->run);
+    ch_jw_kbool(&w, "complete", k->complete);
+    ch_jw_kbool(&w, "of_session", k->of_session);
+    ch_jw_end(&w, '}');
+}
+
+static void response_remember(chela_gateway *gw, const char *id, const struct kept_response *k) {
     struct ch_response_store *s = gw->responses;
-    size_t bytes = object.n + items.n;
+    size_t bytes = k->object.n + k->items.n + k->run.n;
     CH_BUF_AUTO outputs = {0};
-    response_list_outputs(object, &outputs);
+    response_list_outputs(k->object, &outputs);
     if (!s)
         s = gw->responses = ch_alloc(sizeof(*s));
     while (s->n && (s->n == CH_LIMIT_STORED_RESPONSES ||
@@ -79,11 +111,13 @@ static void response_remember(chela_gateway *gw, const char *id, bool of_session
     s->bytes += bytes;
     s->all[(s->first + s->n++) % CH_LIMIT_STORED_RESPONSES] =
         (struct stored_response){.id = ch_strdup(id),
-                                 .object = ch_strndup(object.p, object.n),
-                                 .items = ch_strndup(items.p ? items.p : "", items.n),
+                                 .object = ch_strndup(k->object.p, k->object.n),
+                                 .items = ch_strndup(k->items.p ? k->items.p : "", k->items.n),
                                  .outputs = ch_strndup(outputs.p, outputs.n),
+                                 .run = k->run.n ? ch_strndup(k->run.p, k->run.n) : NULL,
                                  .bytes = bytes,
-                                 .of_session = of_session};
+                                 .complete = k->complete,
+                                 .of_session = k->of_session};
 }
 
 /* --- in the sessions' store: for the time after a restart, and for other workers */
@@ -100,26 +134,33 @@ static void response_keep(chela_gateway *gw, struct ch_sv id, const char *sessio
     ch_gateway_keep(gw, STORED, id, session, data, CH_DEFAULT_STORED_RESPONSE_MS);
 }
 
-void ch_response_store_put(chela_gateway *gw, const char *id, const char *session,
-                           struct ch_sv object, struct ch_sv items) {
-    CH_BUF_AUTO both = {0}, outputs = {0};
-    if (object.n + items.n > CH_LIMIT_STORED_RESPONSE)
+void ch_response_store_keep_run(chela_gateway *gw, const char *id, const char *session,
+                                struct ch_sv run) {
+    response_keep(gw, ch_sv_str(id), session, run);
+}
+
+static void response_put(chela_gateway *gw, const char *id, const char *session,
+                         const struct kept_response *k) {
+    CH_BUF_AUTO text = {0}, outputs = {0};
+    if (k->object.n + k->items.n > CH_LIMIT_STORED_RESPONSE)
         return;
-    response_remember(gw, id, session != NULL, object, items);
-    if (!gw->store || object.n + items.n > CH_LIMIT_SHARED_RESPONSE)
+    response_remember(gw, id, k);
+    response_write(k, &text);
+    if (!gw->store || text.n > CH_LIMIT_SHARED_RESPONSE)
         return;
-    struct ch_jw w = ch_jw(&both);
-    ch_jw_begin(&w, '{');
-    ch_jw_kstr(&w, "object", object);
-    ch_jw_kstr(&w, "items", items);
-    ch_jw_kbool(&w, "of_session", session != NULL);
-    ch_jw_end(&w, '}');
-    response_keep(gw, ch_sv_str(id), session, ch_buf_sv(&both));
-    response_list_outputs(object, &outputs);
+    response_keep(gw, ch_sv_str(id), session, ch_buf_sv(&text));
+    response_list_outputs(k->object, &outputs);
     struct ch_sv ids = ch_sv_trim(ch_buf_sv(&outputs));
     while (ids.n)
         ch_gateway_keep(gw, ITEM, ch_sv_split(&ids, ' '), NULL, ch_sv_str(id),
                         CH_DEFAULT_STORED_RESPONSE_MS);
+}
+
+void ch_response_store_put(chela_gateway *gw, const char *id, const char *session,
+                           struct ch_sv object, struct ch_sv items) {
+    const struct kept_response k = {
+        .object = object, .items = items, .complete = true, .of_session = session != NULL};
+    response_put(gw, id, session, &k);
 }
 
 /* The i-th newest response; NULL: past the oldest. */
@@ -154,6 +195,29 @@ static int response_look(struct ch_store_lookup *l, const char *name, struct che
     return rc == CHELA_ENOENT ? 0 : rc;
 }
 
+/* Replaces the place of a run in l->more by the response as far as it is known. */
+static int response_write_run(struct ch_store_lookup *l, struct ch_sv name,
+                              struct chela_error *err) {
+    CH_ARENA_AUTO arena = {0};
+    CH_BUF_AUTO object = {0}, items = {0}, text = {0};
+    struct ch_response_run run;
+    const char *id = ch_arena_str(&arena, ch_sv(name.p + strlen(STORED), name.n - strlen(STORED)));
+    if (!ch_response_run_read(&arena, id, ch_arena_sv(&arena, ch_buf_sv(&l->more)), &run))
+        return 0;
+    int rc = ch_response_run_write(l->store, &run, &object, &items, err);
+    if (rc < 0)
+        return rc;
+    const struct kept_response k = {.object = ch_buf_sv(&object),
+                                    .items = ch_buf_sv(&items),
+                                    .run = ch_buf_sv(&l->more),
+                                    .complete = rc > 0,
+                                    .of_session = true};
+    response_write(&k, &text);
+    ch_buf_clear(&l->more);
+    ch_buf_add_sv(&l->more, ch_buf_sv(&text));
+    return 0;
+}
+
 /* Reads one name; a name of an item is one of its response. Adds the line of the response. */
 static int response_read(struct ch_store_lookup *l, struct ch_sv name, int64_t looks,
                          struct chela_error *err) {
@@ -170,6 +234,8 @@ static int response_read(struct ch_store_lookup *l, struct ch_sv name, int64_t l
         ch_buf_addf(&id, STORED "%s", ch_buf_str(&l->more));
         rc = response_look(l, ch_buf_str(&id), err);
     }
+    if (rc == 0 && l->last)
+        rc = response_write_run(l, ch_buf_sv(&id), err);
     if (rc == 0 && l->last)
         ch_buf_addf(&l->out, "%s %s\n", ch_buf_str(&id), ch_buf_str(&l->more));
     return rc;
@@ -191,14 +257,19 @@ static int response_query(struct ch_store_lookup *l, struct chela_error *err) {
 
 static void response_take(chela_gateway *gw, struct ch_sv id, struct ch_sv text) {
     CH_ARENA_AUTO arena = {0};
-    const struct ch_json *v = NULL;
     struct stored_response *r = find_response(gw, id);
-    if (r && !text.n)
-        drop_response(gw->responses, r); /* deleted by another worker, or with its session */
-    if (!r && text.n && ch_json_parse(&arena, text, CH_JSON_REPLACE, &v, NULL, NULL) == 0)
-        response_remember(gw, ch_arena_str(&arena, id),
-                          ch_json_bool(ch_json_get(v, "of_session"), false),
-                          ch_json_get_str(v, "object"), ch_json_get_str(v, "items"));
+    struct kept_response k = response_parse(&arena, text);
+    struct ch_response_run run;
+    bool known = r && r->complete && text.n;
+    if (r && !known) /* deleted by another worker, or with its session; or it went on */
+        drop_response(gw->responses, r);
+    if (known || !k.object.p)
+        return;
+    const char *name = ch_arena_str(&arena, id);
+    if (k.complete && k.run.n && ch_response_run_read(&arena, name, k.run, &run))
+        response_put(gw, name, ch_arena_str(&arena, run.session), &k);
+    else
+        response_remember(gw, name, &k);
 }
 
 static void response_fetched(chela_gateway *gw, const struct ch_store_lookup *l) {
@@ -283,33 +354,243 @@ static void no_response(struct ch_request *req) {
                     CH_SV_FMT(req->param));
 }
 
-/* A stored response is complete, so cancelling it changes nothing. */
-static void response_get(struct ch_request *req, struct ch_store_lookup *l) {
+static void response_respond(struct ch_request *req, struct ch_store_lookup *l) {
     const struct stored_response *r = find_response(req->gw, req->param);
-    bool cancels = strcmp(req->route->method, "POST") == 0;
     CH_BUF_AUTO out = {0};
     (void)l;
     if (!r) {
         no_response(req);
-    } else if (cancels && !strstr(r->object, "\"background\":true")) { /* texts escape quotes */
-        ch_request_fail(req, 400, NULL, "only a response with `background` can be cancelled");
-    } else if (ch_sv_eq(ch_request_query(req, "stream"), CH_SV("true"))) {
-        ch_request_fail(req, 400, NULL,
-                        "`stream` is not supported: a stored response is complete");
-    } else {
-        ch_buf_add_str(&out, r->object);
-        ch_request_respond_json(req, 200, &out);
+        return;
     }
+    ch_buf_add_str(&out, r->object);
+    ch_request_respond_json(req, 200, &out);
+}
+
+/* Calls respond when the response is known here, if it exists. */
+static void response_find(struct ch_request *req,
+                          void (*respond)(struct ch_request *req, struct ch_store_lookup *l)) {
+    if (!ch_response_store_fetch(req, req->param, NULL, respond))
+        respond(req, NULL);
+}
+
+static bool response_is_number(struct ch_sv text) {
+    for (size_t i = 0; i < text.n; i++)
+        if (text.p[i] < '0' || text.p[i] > '9')
+            return false;
+    return text.n < 16;
+}
+
+static void response_stream(struct ch_request *req, struct ch_store_lookup *l) {
+    const struct stored_response *r = find_response(req->gw, req->param);
+    struct ch_sv after = ch_request_query(req, "starting_after");
+    struct ch_response_run run;
+    (void)l;
+    const char *text = r && r->run ? ch_arena_str(&req->arena, ch_sv_str(r->run)) : "";
+    int64_t skip = after.n ? 1 + strtoll(ch_arena_str(&req->arena, after), NULL, 10) : 0;
+    if (!r)
+        no_response(req);
+    else if (!response_is_number(after))
+        ch_request_fail(req, 400, NULL, "`starting_after` must be the number of an event");
+    else if (ch_response_run_read(&req->arena, ch_arena_str(&req->arena, req->param),
+                                  ch_sv_str(text), &run))
+        ch_response_run_stream(req, &run, skip);
+    else
+        ch_request_fail(req, 400, NULL, "only a response with `background` can be streamed later");
+}
+
+void ch_response_store_stream(struct ch_request *req, const char *id) {
+    req->param = ch_sv_str(ch_arena_str(&req->arena, ch_sv_str(id)));
+    response_find(req, response_stream);
 }
 
 void ch_response_store_get(struct ch_request *req) {
-    if (!ch_response_store_fetch(req, req->param, NULL, response_get))
-        response_get(req, NULL);
+    bool streams = ch_sv_eq(ch_request_query(req, "stream"), CH_SV("true"));
+    response_find(req, streams ? response_stream : response_respond);
+}
+
+/* --- POST .../cancel */
+
+#define LOOKS_CANCELLED 250 /* a tool may need a while to end */
+
+/* Waits until the response is complete. l->key: the name. */
+static int response_query_complete(struct ch_store_lookup *l, struct chela_error *err) {
+    int rc = 0;
+    for (int64_t i = 0; i < LOOKS_CANCELLED && rc == 0; i++) {
+        CH_ARENA_AUTO arena = {0};
+        ch_buf_clear(&l->out);
+        l->last = 0;
+        rc = response_read(l, ch_sv_str(l->key), 1, err);
+        struct ch_sv line = ch_buf_sv(&l->out);
+        ch_sv_split(&line, ' ');
+        if (rc == 0 && (!l->last || response_parse(&arena, line).complete))
+            return 0;
+        poll(NULL, 0, LOOK_MS);
+    }
+    return rc;
+}
+
+static void response_cancelled(struct ch_request *req, struct ch_lane *l,
+                               const struct ch_delivery *d) {
+    const struct stored_response *r = find_response(req->gw, req->param);
+    const char *id = ch_arena_str(&req->arena, req->param);
+    struct ch_response_run run;
+    struct chela_error ignored = {0};
+    (void)l;
+    if (r && r->run && d->action && strcmp(d->action, CH_CLIENT_DROPPED) == 0 &&
+        ch_response_run_read(&req->arena, id, ch_arena_sv(&req->arena, ch_sv_str(r->run)), &run)) {
+        run.cancelled = true;
+        ch_response_run_keep(req->gw, &run, &ignored);
+    }
+    ch_store_lookup_start(req, ch_sv_str(ch_arena_printf(&req->arena, STORED "%s", id)), 1,
+                          response_query_complete, response_respond);
+    ch_store_lookup_settle(req, response_fetched);
+}
+
+/* A response that is complete stays as it is. */
+static void response_cancel(struct ch_request *req, struct ch_store_lookup *l) {
+    const struct stored_response *r = find_response(req->gw, req->param);
+    const char *id = ch_arena_str(&req->arena, req->param);
+    CH_BUF_AUTO data = {0};
+    struct ch_jw w = ch_jw(&data);
+    struct ch_response_run run;
+    (void)l;
+    if (r && !r->run) {
+        ch_request_fail(req, 400, NULL, "only a response with `background` can be cancelled");
+    } else if (!r || r->complete ||
+               !ch_response_run_read(&req->arena, id,
+                                     ch_arena_sv(&req->arena, ch_sv_str(r->run)), &run)) {
+        response_respond(req, NULL);
+    } else {
+        ch_jw_kstr(&w, "of", run.event);
+        ch_admission_begin(req, &ch_client_cancel, ch_arena_str(&req->arena, run.session),
+                           run.agent, &data, response_cancelled);
+    }
+}
+
+void ch_response_store_cancel(struct ch_request *req) {
+    response_find(req, response_cancel);
+}
+
+/* --- GET .../input_items */
+
+#define ITEMS_AT_ONCE 20
+
+static struct ch_sv response_item_id(struct ch_arena *a, struct ch_sv response, size_t i,
+                                     const struct ch_json *item) {
+    struct ch_sv id = ch_json_get_str(item, "id");
+    return id.n ? id
+                : ch_sv_str(ch_arena_printf(a, "in_%.*s_%zu", CH_SV_FMT(response), i));
+}
+
+/* An item as clients expect it: with an id and a type, a text as a list of parts. */
+static void response_write_item(struct ch_jw *w, const struct ch_json *item, struct ch_sv id) {
+    const struct ch_json *content = ch_json_get(item, "content");
+    bool answer = ch_sv_is(ch_json_get_str(item, "role"), "assistant");
+    ch_jw_begin(w, '{');
+    ch_jw_kstr(w, "id", id);
+    if (!ch_json_get(item, "type"))
+        ch_jw_kcstr(w, "type", "message");
+    for (CH_JSON_MEMBERS(k, v, item)) {
+        if (ch_sv_is(ch_json_str(k), "id") || (v == content && ch_json_is(v, CH_JSON_STRING)))
+            continue;
+        ch_jw_key_sv(w, ch_json_str(k));
+        ch_jw_value(w, v);
+    }
+    if (ch_json_is(content, CH_JSON_STRING)) {
+        ch_jw_kbegin(w, "content", '[');
+        ch_jw_begin(w, '{');
+        ch_jw_kcstr(w, "type", answer ? "output_text" : "input_text");
+        ch_jw_kstr(w, "text", ch_json_str(content));
+        if (answer)
+            ch_jw_kraw(w, "annotations", CH_SV("[]"));
+        ch_jw_end(w, '}');
+        ch_jw_end(w, ']');
+    }
+    ch_jw_end(w, '}');
+}
+
+struct item_page {
+    struct ch_request *req;
+    struct ch_arena *arena;
+    const struct ch_json **items; /* in the order of the page */
+    struct ch_sv *ids;
+    size_t n, from, end;
+};
+
+/* The items of the input, newest first unless order=asc. */
+static void response_read_page(struct item_page *p, const struct ch_json *all, size_t noutput) {
+    bool ascending = ch_sv_eq(ch_request_query(p->req, "order"), CH_SV("asc"));
+    size_t i = 0;
+    p->n = all && all->n > noutput ? all->n - noutput : 0;
+    p->items = ch_arena_alloc(p->arena, (p->n + 1) * sizeof(*p->items));
+    p->ids = ch_arena_alloc(p->arena, (p->n + 1) * sizeof(*p->ids));
+    for (CH_JSON_EACH(item, all)) {
+        if (i == p->n)
+            break;
+        size_t at = ascending ? i : p->n - 1 - i;
+        p->items[at] = item;
+        p->ids[at] = response_item_id(p->arena, p->req->param, i++, item);
+    }
+}
+
+static bool response_seek_page(struct item_page *p, int64_t limit) {
+    struct ch_sv after = ch_http_route_decode_query(p->arena, ch_request_query(p->req, "after"));
+    while (after.n && p->from < p->n && !ch_sv_eq(p->ids[p->from], after))
+        p->from++;
+    if (after.n && p->from == p->n)
+        return false;
+    p->from += after.n > 0;
+    p->end = CH_MIN(p->n, p->from + (size_t)limit);
+    return true;
+}
+
+static void response_write_page(const struct item_page *p, struct ch_buf *out) {
+    struct ch_jw w = ch_jw(out);
+    bool any = p->from < p->end;
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "object", "list");
+    ch_jw_kbegin(&w, "data", '[');
+    for (size_t i = p->from; i < p->end; i++)
+        response_write_item(&w, p->items[i], p->ids[i]);
+    ch_jw_end(&w, ']');
+    ch_jw_kstr(&w, "first_id", any ? p->ids[p->from] : ch_sv(NULL, 0));
+    ch_jw_kstr(&w, "last_id", any ? p->ids[p->end - 1] : ch_sv(NULL, 0));
+    ch_jw_kbool(&w, "has_more", p->end < p->n);
+    ch_jw_end(&w, '}');
+}
+
+static void response_list_input(struct ch_request *req, struct ch_store_lookup *l) {
+    const struct stored_response *r = find_response(req->gw, req->param);
+    const struct ch_json *all = NULL, *object = NULL;
+    struct item_page page = {.req = req, .arena = &req->arena};
+    CH_BUF_AUTO out = {0};
+    int64_t limit;
+    (void)l;
+    if (!r) {
+        no_response(req);
+        return;
+    }
+    if (!ch_request_query_number(req, "limit", ITEMS_AT_ONCE, CH_LIMIT_PAGE, &limit))
+        return;
+    ch_json_parse(&req->arena, ch_sv_str(ch_arena_printf(&req->arena, "[%s]", r->items)),
+                  CH_JSON_REPLACE, &all, NULL, NULL);
+    ch_json_parse(&req->arena, ch_arena_sv(&req->arena, ch_sv_str(r->object)), CH_JSON_REPLACE,
+                  &object, NULL, NULL);
+    const struct ch_json *output = ch_json_get(object, "output");
+    response_read_page(&page, all, output ? output->n : 0);
+    if (!response_seek_page(&page, limit)) {
+        ch_request_fail(req, 400, NULL, "`after` is the id of no item of the input");
+        return;
+    }
+    response_write_page(&page, &out);
+    ch_request_respond_json(req, 200, &out);
 }
 
 void ch_response_store_input(struct ch_request *req) {
-    ch_request_fail(req, 400, NULL, "input items are not supported");
+    response_find(req, response_list_input);
 }
+
+/* --- DELETE */
 
 static void response_deleted(struct ch_request *req, struct ch_store_lookup *l) {
     CH_BUF_AUTO out = {0};
@@ -342,6 +623,10 @@ static void response_delete(struct ch_request *req, struct ch_store_lookup *l) {
         no_response(req);
         return;
     }
+    if (!r->complete) {
+        ch_request_fail(req, 409, "busy", "the response is in progress: cancel it first");
+        return;
+    }
     drop_response(req->gw->responses, r);
     if (!req->gw->store) {
         response_deleted(req, NULL);
@@ -354,6 +639,5 @@ static void response_delete(struct ch_request *req, struct ch_store_lookup *l) {
 }
 
 void ch_response_store_delete(struct ch_request *req) {
-    if (!ch_response_store_fetch(req, req->param, NULL, response_delete))
-        response_delete(req, NULL);
+    response_find(req, response_delete);
 }

@@ -8,9 +8,11 @@
 #include "base/mem.h"
 #include "gateway/lane/sealed_reasoning.h"
 #include "json/writer.h"
+#include "model/message/message_json.h"
 
 #define BEGIN "Begin."
 #define GO_ON "Continue your last message exactly where it ends."
+#define GO_ON_AFTER_RESULTS "Continue."
 
 void ch_client_history_init(struct ch_client_history *h, struct ch_arena *arena, int64_t now) {
     *h = (struct ch_client_history){.arena = arena, .now = now, .kind = -1};
@@ -294,6 +296,81 @@ int ch_client_history_finish(struct ch_client_history *h, struct ch_msg **input,
         history_push(h, ch_msg_text(CH_MSG_USER, CH_SV(GO_ON), h->now));
     *input = h->msgs[--h->n];
     return 0;
+}
+
+void ch_client_history_ask_on(struct ch_client_history *h) {
+    history_push(h, ch_msg_text(CH_MSG_USER, CH_SV(GO_ON_AFTER_RESULTS), h->now));
+}
+
+struct history_export {
+    struct ch_buf *out;
+    int64_t now;
+    int64_t seq;
+};
+
+static struct ch_jw history_begin_record(struct history_export *e, const char *type) {
+    struct ch_jw w = ch_jw(e->out);
+    ch_jw_begin(&w, '{');
+    ch_jw_kint(&w, "seq", ++e->seq);
+    ch_jw_kcstr(&w, "type", type);
+    ch_jw_kint(&w, "ts", e->now);
+    ch_jw_kbegin(&w, "data", '{');
+    ch_jw_kcstr(&w, "run", "run_history");
+    return w;
+}
+
+static void history_end_record(struct history_export *e, struct ch_jw *w) {
+    ch_jw_end(w, '}');
+    ch_jw_end(w, '}');
+    ch_buf_addc(e->out, '\n');
+}
+
+/* call: index of the call whose result the message has; negative: no result. */
+static void history_export_record(struct history_export *e, const char *type,
+                                  const struct ch_msg *m, int64_t call) {
+    struct ch_jw w = history_begin_record(e, type);
+    if (strcmp(type, "inbound") == 0)
+        ch_jw_kcstr(&w, "mode", "start");
+    if (call >= 0)
+        ch_jw_kint(&w, "call", call);
+    ch_jw_key(&w, "message");
+    ch_msg_write(m, &w);
+    history_end_record(e, &w);
+}
+
+/* The runs of the history have ended. */
+static void history_export_end(struct history_export *e) {
+    struct ch_jw w = history_begin_record(e, "state");
+    ch_jw_kcstr(&w, "status", "done");
+    ch_jw_kcstr(&w, "reason", "task_completed");
+    history_end_record(e, &w);
+}
+
+static void history_export_message(struct history_export *e, const struct ch_msg *m) {
+    if (m->kind != CH_MSG_RESULTS) {
+        history_export_record(e, m->kind == CH_MSG_USER ? "inbound" : "message", m, -1);
+        return;
+    }
+    for (uint32_t i = 0; i < m->nblocks; i++) {
+        struct ch_msg *one = ch_msg_new(CH_MSG_RESULTS, &m->blocks[i], 1, e->now);
+        history_export_record(e, "done", one, i);
+        ch_msg_free(one);
+    }
+}
+
+void ch_client_history_export(const struct ch_client_history *h, struct ch_sv key,
+                              const char *agent, struct ch_buf *out) {
+    struct history_export e = {.out = out, .now = h->now};
+    struct ch_jw w = ch_jw(out);
+    ch_jw_begin(&w, '{');
+    ch_jw_kint(&w, "chela_session", 1);
+    ch_jw_kstr(&w, "key", key);
+    ch_jw_kcstr(&w, "agent", agent);
+    ch_jw_end(&w, '}');
+    ch_buf_addc(out, '\n');
+    for (size_t i = 0; i + 1 < h->n; i++)
+        history_export_message(&e, h->msgs[i]);
+    history_export_end(&e);
 }
 
 struct ch_msg *ch_client_history_join_user(struct ch_client_history *h) {

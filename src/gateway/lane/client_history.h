@@ -82,6 +82,12 @@ int ch_client_history_check_media(const struct ch_client_history *h, struct chel
 int ch_client_history_finish(struct ch_client_history *h, struct ch_msg **input,
                              struct chela_error *err);
 
+/* Appends a message that asks the model to continue after results. */
+void ch_client_history_ask_on(struct ch_client_history *h);
+/* Writes all messages but the last one as an exported session (chela_store_import). */
+void ch_client_history_export(const struct ch_client_history *h, struct ch_sv key,
+                              const char *agent, struct ch_buf *out);
+
 /* All messages of the user as one message, owned by the caller; NULL: none. */
 struct ch_msg *ch_client_history_join_user(struct ch_client_history *h);
 

@@ -49,7 +49,7 @@ struct ch_delivery *ch_client_input_accept(chela_gateway *gw, const struct ch_de
     ch_buf_addf(&id, CH_API_EVENT "%s", event ? event : random);
     struct ch_delivery *d =
         ch_delivery_new(gw, kind->name, ch_buf_str(&id), key, agent, ch_buf_sv(data));
-    if (kind == &ch_client_message || kind == &ch_client_turn)
+    if (kind->turn != CH_TURN_CONTROLS)
         ch_delivery_admit(d, on_stage, user);
     else
         ch_delivery_accept(d, on_stage, user);
@@ -195,7 +195,8 @@ const struct ch_delivery_kind ch_client_message = {
     .name = "message", .turn = CH_TURN_JOINS, .apply = client_apply_message};
 
 /* Resumes an interrupted run first. Earlier runs of the lane may have had other options. */
-static int client_apply_turn(struct ch_delivery *d, struct ch_lane *l, struct chela_error *err) {
+int ch_client_input_apply_turn(struct ch_delivery *d, struct ch_lane *l,
+                               struct chela_error *err) {
     struct ch_lane_opts o = d->lane_opts ? *d->lane_opts : (struct ch_lane_opts){0};
     o.agent = ch_gateway_agent(d->gw, ch_sv_str(d->agent)); /* it may have been loaded again */
     if (ch_lane_resume_first(l, CHELA_APPROVE_ASK))
@@ -208,8 +209,10 @@ static int client_apply_turn(struct ch_delivery *d, struct ch_lane *l, struct ch
     return client_apply_message(d, l, err);
 }
 
-const struct ch_delivery_kind ch_client_turn = {
-    .name = "turn", .turn = CH_TURN_BEGINS, .sender_waits = true, .apply = client_apply_turn};
+const struct ch_delivery_kind ch_client_turn = {.name = "turn",
+                                                .turn = CH_TURN_BEGINS,
+                                                .sender_waits = true,
+                                                .apply = ch_client_input_apply_turn};
 
 /* --- results of tools that the client runs */
 
@@ -392,8 +395,25 @@ int ch_client_input_cancel(struct ch_delivery *d, struct ch_lane *l, const char 
     return 0;
 }
 
+/* True: the run in progress, or what an earlier process left of it, is not the run of the event. */
+static bool client_is_another(const struct ch_lane *l, struct ch_sv event) {
+    const char *own = l->run ? ch_run_origin_event(l->run) : NULL;
+    bool stored = l->session->journal && l->session->journal->past;
+    return event.n && !stored && (!own || !ch_sv_is(event, own));
+}
+
+/* "of": the event whose run is meant; an event that waits loses its turn. */
 static int client_apply_cancel(struct ch_delivery *d, struct ch_lane *l,
                                struct chela_error *err) {
+    const char *of = client_text(d, d->data, "of");
+    if (of && l->inbox && ch_lane_inbox_holds(l, of)) {
+        ch_lane_inbox_settle(d->gw, d->key, of, NULL, NULL);
+        ch_inbox_take(l->session, d->id);
+        d->action = CH_CLIENT_DROPPED;
+        return 0;
+    }
+    if (client_is_another(l, ch_sv_str(of ? of : "")))
+        return ch_fail(err, CHELA_ESTATE, "the run has ended");
     return ch_client_input_cancel(d, l, "cancelled by a request", err);
 }
 

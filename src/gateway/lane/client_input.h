@@ -18,7 +18,8 @@ extern const struct ch_delivery_kind ch_client_turn;
 extern const struct ch_delivery_kind ch_client_results;   /* "results", "texts" */
 extern const struct ch_delivery_kind ch_client_answers;   /* "results", "approvals" of a page */
 extern const struct ch_delivery_kind ch_client_decision;  /* "approval", "decision", "text" */
-extern const struct ch_delivery_kind ch_client_cancel;
+extern const struct ch_delivery_kind ch_client_cancel;    /* "of" */
+#define CH_CLIENT_DROPPED "dropped" /* action of a cancellation: the event has lost its turn */
 extern const struct ch_delivery_kind ch_client_take_over; /* "text" */
 extern const struct ch_delivery_kind ch_client_resume;
 extern const struct ch_delivery_kind ch_client_release; /* the session is about to be deleted */
@@ -36,6 +37,8 @@ const struct ch_delivery_kind *ch_client_input_of_history(const char *key,
                                                           struct ch_client_history *h,
                                                           struct ch_jw *w, struct chela_error *err);
 
+/* `apply` of ch_client_turn, with the options d->lane_opts, if there are any. */
+int ch_client_input_apply_turn(struct ch_delivery *d, struct ch_lane *l, struct chela_error *err);
 /* Cancels the run of the session, for `apply` of a kind. A paused run ends, too: its calls that
  * wait for people or for a time get an error result with the reason. */
 int ch_client_input_cancel(struct ch_delivery *d, struct ch_lane *l, const char *reason,

@@ -313,7 +313,7 @@ static void delivery_on_late(struct ch_timer *t) {
 static void delivery_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
                               const struct chela_error *failed) {
     struct ch_delivery *d = CH_CONTAINER(w, struct ch_delivery, wait);
-    if (!failed && d->on_stage && d->kind->turn == CH_TURN_JOINS)
+    if (!failed && d->on_stage && d->kind->turn != CH_TURN_CONTROLS && !d->kind->sender_waits)
         ch_timer_start(d->gw->rt->loop, &d->retry, LATE_MS, delivery_on_late);
     if (!failed)
         ch_lane_inbox_wait(l, &d->turn);

@@ -2,6 +2,7 @@
 #include "gateway/lane/record_events.h"
 
 #include "agent/journal/journal.h"
+#include "agent/machine/event.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "model/wire/reply_findings.h"
@@ -237,9 +238,15 @@ static void end_turn_if_done(struct record_reading *r) {
     end_turn(r);
 }
 
+/* A reply that was cut off has no reason why it stopped. */
+static bool reply_is_cut(const struct record_reading *r, struct ch_sv text) {
+    return !ch_json_get(r->v, "stop") && ch_sv_ends(text, CH_REPLY_CUT);
+}
+
 static void read_reply(struct record_reading *r, const struct ch_json *message) {
     const struct ch_json *content = ch_json_get(message, "content");
     struct ch_record_events *s = r->s;
+    bool cut = false;
     struct ch_sv model = ch_json_get_str(ch_json_get(r->v, "request"), "model");
     if (model.n)
         set_text(&s->model, model);
@@ -250,6 +257,9 @@ static void read_reply(struct record_reading *r, const struct ch_json *message) 
     add_event(r, CHELA_EV_TURN_START)->turn.turn = (unsigned)s->turn;
     for (CH_JSON_EACH(block, content)) {
         struct ch_sv type = ch_json_get_str(block, "type"), text = ch_json_get_str(block, "text");
+        cut = reply_is_cut(r, text);
+        if (cut)
+            text.n -= strlen(CH_REPLY_CUT);
         if (ch_sv_is(type, "reasoning") && text.n)
             tell_delta(r, CHELA_EV_REASONING_DELTA, text);
         else if ((ch_sv_is(type, "text") || ch_sv_is(type, "refusal")) && text.n)
@@ -261,7 +271,8 @@ static void read_reply(struct record_reading *r, const struct ch_json *message) 
     }
     struct chela_str citations = tell_extras(r, message);
     set_text(&s->citations, ch_sv(citations.p, citations.n));
-    s->stop = (enum chela_stop)choice_of(r, CHELA_CHOICE_STOP, "stop", CHELA_STOP_STOP);
+    s->stop = (enum chela_stop)choice_of(
+        r, CHELA_CHOICE_STOP, "stop", cut ? CHELA_STOP_CANCELLED : CHELA_STOP_STOP);
     s->usage = usage_of(r->v);
     s->open = true;
     end_turn_if_done(r);

@@ -3,6 +3,7 @@
 
 #include "gateway/chat/approval_decision.h"
 #include "gateway/chat/chat_commands.h"
+#include "gateway/http/openai_responses.h"
 #include "gateway/lane/client_input.h"
 #include "gateway/lane/send_tool.h"
 #include "gateway/server/timer_delivery.h"
@@ -11,6 +12,7 @@ const struct ch_delivery_kind *const ch_delivery_kinds[] = {
     &ch_delivery_event,
     &ch_client_message,
     &ch_client_turn,
+    &ch_openai_response_turn,
     &ch_client_results,
     &ch_client_answers,
     &ch_client_decision,

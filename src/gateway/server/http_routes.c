@@ -49,7 +49,7 @@ const struct ch_http_route ch_http_routes[] = {
     {"POST", "/v1/responses", CH_ROUTE_KEYED_SESSION, ch_openai_responses},
     {"GET", "/v1/responses/{}", 0, ch_response_store_get},
     {"DELETE", "/v1/responses/{}", 0, ch_response_store_delete},
-    {"POST", "/v1/responses/{}/cancel", CH_ROUTE_RAW, ch_response_store_get},
+    {"POST", "/v1/responses/{}/cancel", CH_ROUTE_RAW, ch_response_store_cancel},
     {"GET", "/v1/responses/{}/input_items", 0, ch_response_store_input},
     {"POST", "/api/chat", CH_ROUTE_KEYED, ch_ui_chat_post},
     {"GET", "/api/chat/{}/stream", 0, ch_ui_chat_resume},
