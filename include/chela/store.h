@@ -80,10 +80,10 @@ CHELA_API int chela_store_session(chela_store *store, const char *key, chela_sto
 #pragma GCC diagnostic pop
 #endif
 
-/* Call fn with the records of a session, beginning with number `from` (0: the first).
+/* Call fn with the records of a session, beginning with number `from` (0 or 1: the first).
  * Checksums are verified.
- * Errors: also CHELA_ENOENT: there is no such session. CHELA_EPARSE: a record is missing
- * or was changed. */
+ * Errors: also CHELA_ENOENT: there is no such session, or `from` is a number of one that was
+ * deleted before this one was created. CHELA_EPARSE: a record is missing or was changed. */
 CHELA_API int chela_store_records(chela_store *store, const char *key, uint64_t from,
                                   chela_store_record_fn *fn, void *user, struct chela_error *err);
 

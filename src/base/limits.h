@@ -654,6 +654,7 @@
 #define CH_LIMIT_EXPIRED 1000             /* inbox or outbox rows deleted in one transaction */
 #define CH_DEFAULT_DONE_MS (7 * 24 * 3600000LL) /* time for which a processed event is remembered */
 #define CH_LIMIT_GONE_EVENTS 10000        /* events of deleted sessions that a store remembers */
+#define CH_LIMIT_PAST 1000                /* keys of deleted sessions that a store remembers */
 #define CH_DEFAULT_IDEMPOTENCY_MS (24 * 3600000LL) /* time for which an answer is kept */
 #define CH_DEFAULT_KEPT_CALLS_MS (24 * 3600000LL) /* time for which clients' calls are remembered */
 #define CH_DEFAULT_RETENTION_LOOK_MS 3600000 /* interval between searches for old sessions */

@@ -263,6 +263,7 @@ static void write_remains(struct ch_jw *w, const struct erasing *e, const char *
         ch_jw_str(w, CH_SV("copies for /undo of a program that runs: end it and erase again"));
     ch_jw_str(w, CH_SV("digests of the ids of events and the names of kept answers, without text, "
                        "for a week: so that an old message is not taken again"));
+    ch_jw_str(w, CH_SV("the number of a session's last record, under a digest of its key"));
     ch_jw_str(w, CH_SV("logs, traces and recordings that were sent or written elsewhere, files "
                        "that tools wrote, memory files of agents, and backups"));
     ch_jw_str(w, CH_SV("what model services and chat services keep"));

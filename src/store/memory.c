@@ -3,6 +3,8 @@
  *
  * It follows the rules of every store (chela/sys/store.h). Transactions need no
  * rollback, since no change can fail half way. */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -11,6 +13,7 @@
 #include "base/list.h"
 #include "base/mem.h"
 #include "base/sha256.h"
+#include "store/past.h"
 #include "store/store.h"
 
 enum { /* further boxes, after those of enum chela_store_box */
@@ -81,6 +84,24 @@ static int memory_open(const char *target, int read_only, struct chela_store_db 
     return 0;
 }
 
+/* Whether the text is the number of a key (past.h). */
+static bool is_past(const struct item *i) {
+    return strncmp(i->row.id, CH_PAST, strlen(CH_PAST)) == 0 && i->row.id[strlen(CH_PAST)];
+}
+
+static uint64_t past_of(const struct item *i) {
+    return i ? strtoull(i->row.data, NULL, 10) : 0;
+}
+
+/* The number that the deletion of an earlier session with the key took. */
+static uint64_t past_number(struct chela_store_db *db, const char *key) {
+    char name[CH_PAST_NAME];
+
+    ch_past_name(key, name);
+    return CH_MAX(past_of(store_memory_find_item(db, KEPT, name)),
+                  past_of(store_memory_find_item(db, KEPT, CH_PAST)));
+}
+
 static struct session *store_memory_add_session(struct chela_store_db *db, const char *key,
                                                 const char *agent, size_t agent_n,
                                                 const char *parent, int64_t now) {
@@ -93,7 +114,8 @@ static struct session *store_memory_add_session(struct chela_store_db *db, const
     set_str(&s->row.status, "idle");
     set_str(&s->row.owner, "");
     s->row.created = s->row.updated = now;
-    s->row.window = 1;
+    s->row.base = s->row.last = past_number(db, key);
+    s->row.window = s->row.base + 1;
     s->stamp = ++db->stamp;
     ch_list_add(&db->sessions, &s->link);
     return s;
@@ -291,6 +313,40 @@ static bool is_owed(struct chela_store_db *db, const char *key) {
     return false;
 }
 
+static int store_memory_keep(struct chela_store_db *db, const struct chela_store_change *c);
+
+static void set_past(struct chela_store_db *db, const char *name, uint64_t number) {
+    char text[24];
+    int n = snprintf(text, sizeof(text), "%llu", (unsigned long long)number);
+
+    store_memory_keep(db, &(struct chela_store_change){
+                              .id = name, .data = text, .n = (size_t)n, .until = ch_past_until()});
+}
+
+/* The deletion takes the number after the last record. The keys that were deleted first are
+ * forgotten; their largest number stays. */
+static void remember_number(struct chela_store_db *db, const struct session *s) {
+    char name[CH_PAST_NAME];
+    size_t n = 0;
+
+    if (s->row.last == s->row.base)
+        return;
+    ch_past_name(s->row.key, name);
+    set_past(db, name, s->row.last + 1);
+    for (CH_LIST_EACH(k, &db->boxes[KEPT]))
+        n += is_past(CH_CONTAINER(k, struct item, link));
+    for (struct ch_link *k = db->boxes[KEPT].head.next, *next; n > CH_LIMIT_PAST; k = next) {
+        struct item *i = CH_CONTAINER(k, struct item, link);
+        next = k->next;
+        if (!is_past(i))
+            continue;
+        const struct item *rest = store_memory_find_item(db, KEPT, CH_PAST);
+        set_past(db, CH_PAST, CH_MAX(past_of(i), past_of(rest)));
+        free_item(i);
+        n--;
+    }
+}
+
 static int store_memory_drop(struct chela_store_db *db, struct session *s,
                              const struct chela_store_change *c) {
     if (!s)
@@ -300,6 +356,7 @@ static int store_memory_drop(struct chela_store_db *db, struct session *s,
         return CHELA_EBUSY;
     if (c->token != 2)
         remember_events(db, c->key);
+    remember_number(db, s);
     empty_kept(db, c->key);
     for (int box = CHELA_STORE_INBOX; c->token != 2 && box <= CHELA_STORE_OUTBOX; box++)
         drop_items(&db->boxes[box], c->key);
@@ -526,7 +583,7 @@ static int memory_records(struct chela_store_db *db, const char *key, uint64_t f
 
     if (!s)
         return ch_fail(err, CHELA_ENOENT, "there is no session '%s'", key);
-    for (size_t i = from ? from - 1 : 0; i < s->n; i++)
+    for (size_t i = from > s->row.base ? from - s->row.base - 1 : 0; i < s->n; i++)
         if (fn(&s->records[i], user))
             break;
     return 0;

@@ -1,9 +1,11 @@
 /* portable.c -- copy whole sessions: fork, export, import.
  *
  * An export is one JSON object per line: {"chela_session":1,"key",...} and then
- * {"seq","type","ts","data"} for each record. A fork is a copy up to a turn.
- * Forks and imports are written in one transaction: a session with all its
+ * {"seq","type","ts","data"} for each record, whose numbers begin after "base". A fork is a copy
+ * up to a turn. Forks and imports are written in one transaction: a session with all its
  * records, or nothing. */
+#include <stdlib.h>
+
 #include "agent/journal/journal.h"
 #include "agent/session/session.h"
 #include "base/arena.h"
@@ -13,15 +15,18 @@
 #include "base/limits.h"
 #include "base/sha256.h"
 #include "json/writer.h"
+#include "store/past.h"
 #include "store/store.h"
 #include "tool/call/wait.h"
 
 #define FORMAT 1
+#define BASE_MAX ((int64_t)1 << 39) /* half of the numbers of a session */
 
 /* A session being copied; its data is in the arena. */
 struct copy {
     struct ch_arena arena;
     const char *key, *agent, *parent;
+    uint64_t base;                   /* the number before the first record */
     struct chela_store_record *list; /* owned */
     size_t n, cap;
     struct chela_store_head head;
@@ -45,8 +50,84 @@ static void portable_add(struct copy *c, const struct chela_store_record *r, str
     to->sum = ch_record_sum(to);
 }
 
+static int add_past(const struct chela_store_item *i, void *user) {
+    uint64_t *number = user;
+    CH_AUTOFREE char *text = ch_strndup(i->data, i->n);
+
+    *number = CH_MAX(*number, strtoull(text, NULL, 10));
+    return 0;
+}
+
+/* The number before the first record of a new session with this key (past.h). */
+static int next_base(chela_store *s, const char *key, uint64_t *out, struct chela_error *err) {
+    char own[CH_PAST_NAME];
+    const char *names[] = {own, CH_PAST};
+    int rc = 0;
+
+    *out = 0;
+    ch_past_name(key, own);
+    for (size_t i = 0; rc == 0 && i < CH_LEN(names); i++) {
+        struct chela_error why = {0};
+        rc = ch_store_kept(s, names[i], add_past, out, &why);
+        if (rc == CHELA_ENOENT)
+            rc = 0;
+        else if (rc < 0)
+            *err = why;
+    }
+    return rc;
+}
+
+static uint64_t moved(const struct copy *c, uint64_t number, uint64_t base) {
+    return number > c->base ? number - c->base + base : base + 1;
+}
+
+/* A compaction names the first record that is needed. */
+static struct ch_sv move_keep(struct copy *c, const struct chela_store_record *r, uint64_t base) {
+    CH_BUF_AUTO out = {0};
+    const struct ch_json *v;
+    struct ch_sv data = ch_sv(r->data, r->n);
+    struct ch_jw w = ch_jw(&out);
+
+    if (r->type != CH_REC_COMPACTION ||
+        ch_json_parse(&c->arena, data, CH_JSON_STRICT, &v, NULL, NULL) < 0 ||
+        !ch_json_get(v, "keep"))
+        return data;
+    ch_jw_begin(&w, '{');
+    for (CH_JSON_MEMBERS(k, member, v)) {
+        ch_jw_key_sv(&w, ch_json_str(k));
+        int64_t keep = ch_sv_is(ch_json_str(k), "keep") ? ch_json_int(member, 0) : 0;
+        if (keep > 0) /* 0: none */
+            ch_jw_int(&w, (int64_t)moved(c, (uint64_t)keep, base));
+        else
+            ch_jw_value(&w, member);
+    }
+    ch_jw_end(&w, '}');
+    return ch_arena_sv(&c->arena, ch_buf_sv(&out));
+}
+
+/* The numbers of the copy begin after those that sessions with its key have had. */
+static void move_to(struct copy *c, uint64_t base) {
+    for (size_t i = 0; base != c->base && i < c->n; i++) {
+        struct chela_store_record *r = &c->list[i];
+        struct ch_sv data = move_keep(c, r, base);
+        r->data = data.p;
+        r->n = data.n;
+        r->seq = base + i + 1;
+        r->sum = ch_record_sum(r);
+    }
+    if (c->head.window)
+        c->head.window = moved(c, c->head.window, base);
+    c->base = base;
+}
+
 static int portable_put(chela_store *s, struct copy *c, struct chela_error *err) {
     int64_t now = ch_store_now();
+    uint64_t base;
+    int rc = next_base(s, c->key, &base, err);
+
+    if (rc < 0)
+        return rc;
+    move_to(c, base);
     struct chela_store_change changes[] = {{.kind = CHELA_STORE_CREATE,
                                             .key = c->key,
                                             .id = c->parent,
@@ -59,10 +140,15 @@ static int portable_put(chela_store *s, struct copy *c, struct chela_error *err)
                                             .records = c->list,
                                             .nrecords = c->n,
                                             .head = c->head}};
-    int rc = ch_store_commit(s, changes, CH_LEN(changes), true, err);
+    rc = ch_store_commit(s, changes, CH_LEN(changes), true, err);
 
     if (rc == 0 && changes[0].rc == CHELA_EEXIST)
         rc = ch_fail(err, CHELA_EEXIST, "there is a session '%s' already", c->key);
+    if (rc == 0 && changes[1].rc < 0) { /* another program has made and deleted one meanwhile */
+        struct chela_error ignored = {0};
+        chela_store_delete(s, c->key, &ignored);
+        rc = ch_fail(err, changes[1].rc, "session '%s' was deleted meanwhile: try again", c->key);
+    }
     return rc;
 }
 
@@ -171,6 +257,7 @@ static int fork_row(const struct chela_store_session *s, void *user) {
     struct copy *c = user;
 
     c->agent = ch_arena_str(&c->arena, ch_sv_str(s->agent));
+    c->base = s->base;
     c->head.title = ch_arena_str(&c->arena, ch_sv_str(s->title));
     if (c->turns_wanted > (int64_t)s->turns)
         c->rc = ch_fail(c->err, CHELA_ENOENT, "session '%s' has %llu turns", s->key,
@@ -241,7 +328,9 @@ static int export_row(const struct chela_store_session *row, void *user) {
     ch_jw_kcstr(&w, "status", row->status);
     ch_jw_kint(&w, "created", row->created);
     ch_jw_kint(&w, "updated", row->updated);
-    ch_jw_kint(&w, "records", (int64_t)row->last);
+    ch_jw_kint(&w, "records", (int64_t)(row->last - row->base));
+    if (row->base)
+        ch_jw_kint(&w, "base", (int64_t)row->base);
     ch_jw_end(&w, '}');
     return portable_send(s);
 }
@@ -294,6 +383,10 @@ static int import_head(struct copy *c, const struct ch_json *v, const char *key)
         return portable_bad_line(c, 1, "a newer version of chela wrote this file");
     c->key = key ? key : ch_arena_str(&c->arena, own);
     c->agent = ch_arena_str(&c->arena, ch_json_get_str(v, "agent"));
+    int64_t base = ch_json_int(ch_json_get(v, "base"), 0);
+    if (base < 0 || base > BASE_MAX)
+        return portable_bad_line(c, 1, "base is no number of a record");
+    c->base = (uint64_t)base;
     struct ch_sv title = ch_json_get_str(v, "title");
     title.n = CH_MIN(title.n, (size_t)CH_LIMIT_TITLE);
     c->head.title = ch_arena_str(&c->arena, title);
@@ -342,7 +435,7 @@ static void copy_data(uint32_t type, const struct ch_json *data, struct ch_jw *w
 }
 
 static int import_record(struct copy *c, const struct ch_json *v, size_t number) {
-    struct chela_store_record r = {.seq = c->n + 1,
+    struct chela_store_record r = {.seq = c->base + c->n + 1,
                                    .ts = ch_json_int(ch_json_get(v, "ts"), 0),
                                    .type = ch_record_type(ch_json_get_str(v, "type"))};
     const struct ch_json *data = ch_json_get(v, "data");

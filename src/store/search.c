@@ -185,7 +185,7 @@ static void hits_release(struct hits *h) {
 /* A walk over a session's records from some record to the last one of its row. */
 struct walk {
     const char *key, *run; /* run: run whose texts are skipped; NULL: none */
-    uint64_t last, turns;  /* from the row */
+    uint64_t last, base, turns; /* from the row */
     uint64_t replies;      /* replies so far */
     bool texts;            /* make each text a hit; else only fill in existing hits */
     const char *words;     /* hits whose text lacks one of them are unwanted; NULL: none is */
@@ -199,6 +199,7 @@ static int store_search_read_row(const struct chela_store_session *row, void *us
     struct walk *w = user;
 
     w->last = row->last;
+    w->base = row->base;
     w->turns = row->turns;
     return 0;
 }
@@ -384,7 +385,7 @@ static int add_newest(chela_store *s, const struct ch_recall_query *q, const cha
     uint64_t reach = (uint64_t)q->limit * RECORDS_A_TEXT;
 
     if (rc == 0)
-        rc = store_search_walk(s, &w, w.last > reach ? w.last - reach : 1, err);
+        rc = store_search_walk(s, &w, w.last > w.base + reach ? w.last - reach : 1, err);
     return rc == CHELA_ENOENT ? 0 : rc; /* not stored yet, or deleted since the list was made */
 }
 

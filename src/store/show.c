@@ -20,7 +20,7 @@ static void store_show_write_session(struct ch_jw *w, const struct chela_store_s
     ch_jw_kint(w, "updated", s->updated);
     ch_jw_kint(w, "turns", (int64_t)s->turns);
     ch_jw_kint(w, "messages", (int64_t)s->messages);
-    ch_jw_kint(w, "records", (int64_t)s->last);
+    ch_jw_kint(w, "records", (int64_t)(s->last - s->base));
     if (*s->owner) {
         CH_BUF_AUTO who = {0};
         ch_owner_show(s->owner, &who);

@@ -253,6 +253,8 @@ const char *chela_store_record_name(uint32_t type) {
 struct check {
     const char *key;
     uint64_t next;
+    uint64_t other; /* the first record, if it has another number than `next` */
+    uint64_t base;
     chela_store_record_fn *fn;
     void *user;
     int rc;
@@ -262,10 +264,11 @@ struct check {
 static int check_record(const struct chela_store_record *r, void *user) {
     struct check *c = user;
 
-    if (r->seq != c->next)
-        c->rc = ch_fail(c->err, CHELA_EPARSE, "session '%s' is damaged: record %llu is missing",
-                        c->key, (unsigned long long)c->next);
-    else if (r->sum != ch_record_sum(r))
+    if (r->seq != c->next) {
+        c->other = r->seq;
+        return 1;
+    }
+    if (r->sum != ch_record_sum(r))
         c->rc = ch_record_damaged(c->key, r->seq, c->err);
     if (c->rc < 0)
         return 1;
@@ -273,18 +276,50 @@ static int check_record(const struct chela_store_record *r, void *user) {
     return c->fn(r, c->user);
 }
 
+static int check_base(const struct chela_store_session *row, void *user) {
+    struct check *c = user;
+
+    c->base = row->base;
+    return 0;
+}
+
+static int read_records(chela_store *s, struct check *c) {
+    c->other = 0;
+    int rc = ch_store_enter(s, c->err);
+    if (rc == 0)
+        rc = ch_store_leave(s, s->ops->records(s->db, c->key, c->next, check_record, c, c->err));
+    return rc < 0 ? rc : c->rc;
+}
+
+/* The first record has another number: the numbers before it are of sessions that were deleted, or
+ * records are missing. */
+static int read_other(chela_store *s, struct check *c) {
+    int rc = chela_store_session(s, c->key, check_base, c, c->err);
+
+    if (rc < 0)
+        return rc;
+    if (c->next > 1 && c->next <= c->base)
+        return ch_fail(c->err, CHELA_ENOENT, "record %llu is of a session '%s' that was deleted",
+                       (unsigned long long)c->next, c->key);
+    bool begins = c->next == 1 && c->other == c->base + 1;
+    if (begins)
+        c->next = c->other;
+    rc = begins ? read_records(s, c) : 0;
+    return rc < 0 || !c->other
+               ? rc
+               : ch_fail(c->err, CHELA_EPARSE, "session '%s' is damaged: record %llu is missing",
+                         c->key, (unsigned long long)c->next);
+}
+
 int chela_store_records(chela_store *s, const char *key, uint64_t from, chela_store_record_fn *fn,
                         void *user, struct chela_error *err) {
     CH_NEEDS(s, err);
     struct chela_error why = {0};
-    uint64_t first = from ? from : 1;
     struct check c = {
-        .key = key, .next = first, .fn = fn, .user = user, .err = err ? err : &why};
+        .key = key, .next = from ? from : 1, .fn = fn, .user = user, .err = err ? err : &why};
 
-    int rc = ch_store_enter(s, err);
-    if (rc == 0)
-        rc = ch_store_leave(s, s->ops->records(s->db, key, first, check_record, &c, c.err));
-    return rc < 0 ? rc : c.rc;
+    int rc = read_records(s, &c);
+    return rc == 0 && c.other ? read_other(s, &c) : rc;
 }
 
 /* --- examination ---------------------------------------------------------------------------- */

@@ -133,4 +133,40 @@ eventually has_ends "$tmp/there" 6
 same "after a crash both gateways show the same events" "$(kept "$tmp/there")" "$(kept "$tmp/after")"
 same "after a crash the earlier positions are still valid" "$(printf '%s\n' "${all[@]}")" "$(kept "$tmp/after" | jq -r .cursor | head -n "$n")"
 left
+
+# --- after a deletion the numbers go on
+reader a s "$tmp/live" "$last"
+reader b s "$tmp/there" "$last"
+eventually has_ends "$tmp/live" 1
+eventually has_ends "$tmp/there" 1
+at a call GET /api/sessions/s/records
+old=$(jq -r .last "$out")
+eventually eval "at a call DELETE /api/sessions/s; [ \$code -lt 300 ]"
+at a post /api/sessions/s/messages '{"text":"anew"}'
+at a eventually is s idle
+check "a reader of the deleted session is told of its end" eventually eval "kept '$tmp/live' | grep -q 'was deleted'"
+check "at the other gateway, too" eventually eval "kept '$tmp/there' | grep -q 'was deleted'"
+same "and reads nothing of the next one" "" "$(cat "$tmp/live" "$tmp/there" | grep anew)"
+deleted=$(kept "$tmp/live" | tail -n 1 | jq -r .cursor)
+left
+at b call GET /api/sessions/s/records
+same "the first record has a number above the earlier ones" true "$(jq ".records[0].seq > $old" "$out")"
+same "from the start there is no gap" null "$(jq -c .gap "$out")"
+n=$(jq '.records | length' "$out")
+at b call GET "/api/sessions/s/records?after=3"
+same "after a record of the deleted session come a gap and all records" "true $n" "$(jq -r '"\(.gap) \(.records | length)"' "$out")"
+at b call GET /api/sessions/s
+same "the session has its own records only" "$n" "$(jq .records "$out")"
+for position in 1 "${all[2]}" "$old"; do
+    reader b s "$tmp/part" "$position"
+    eventually has_ends "$tmp/part" 1
+    same "after the position $position of the deleted session come a gap and everything" "event: gap heard: anew" \
+        "$(grep -m 1 '^event: ' "$tmp/part") $(kept "$tmp/part" | jq -rj 'select(.type == "text_delta").text')"
+    left
+done
+reader a s "$tmp/part" "$deleted"
+eventually has_ends "$tmp/part" 1
+same "after the end of the deleted session comes the next one, without a gap" "0 heard: anew" \
+    "$(grep -c '^event: gap' "$tmp/part") $(kept "$tmp/part" | jq -rj 'select(.type == "text_delta").text')"
+left
 tap_done

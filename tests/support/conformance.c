@@ -49,7 +49,7 @@ static int teardown(void **state) {
 /* --- words for tests -------------------------------------------------------- */
 
 struct row {
-    uint64_t token, last, window, turns, messages;
+    uint64_t token, last, base, window, turns, messages;
     int64_t until, updated, created;
     char owner[64], status[32], title[64], agent[64], parent[64];
     unsigned seen;
@@ -59,6 +59,7 @@ static int keep_row(const struct chela_store_session *s, void *user) {
     struct row *r = user;
     *r = (struct row){.token = s->token,
                       .last = s->last,
+                      .base = s->base,
                       .window = s->window,
                       .turns = s->turns,
                       .messages = s->messages,
@@ -137,6 +138,12 @@ static void check_records(const char *key, uint64_t from, const char *want) {
     if (chela_store_records(store, key, from, add_record, &got, &err) < 0)
         fail_msg("records of %s: %s", key, err.message);
     assert_string_equal(ch_buf_str(&got), want);
+}
+
+static int no_record(const struct chela_store_record *r, void *user) {
+    (void)user;
+    fail_msg("record %llu was passed", (unsigned long long)r->seq);
+    return 0;
 }
 
 static struct row row_of(const char *key) {
@@ -507,7 +514,7 @@ static void test_deletion(void **state) {
     token = open_session("a");
     check_records("a", 1, "");
     /* token 2: only the records go */
-    append("a", token, 1, "{}");
+    append("a", token, 3, "{}");
     c[0].id = "e2";
     commit(c, 2);
     c[2].token = 2;
@@ -517,6 +524,76 @@ static void test_deletion(void **state) {
     check_waiting("a", 9, "e2/a/new/x//0;");
     open_session("a");
     check_records("a", 1, "");
+}
+
+/* The numbers of a key go on after a deletion, which takes one number. A reader with a number of
+ * the deleted session gets no record of the next one. */
+static void test_numbers_go_on_after_a_deletion(void **state) {
+    (void)state;
+    struct chela_store_change gone = {.kind = CHELA_STORE_DELETE, .key = "a", .now = 5000};
+    uint64_t token = open_session("a");
+    append("a", token, 1, "{}");
+    append("a", token, 2, "{}");
+    append("a", token, 3, "{}");
+    assert_int_equal(commit(&gone, 1), 0);
+    token = open_session("a");
+    assert_int_equal(row_of("a").last, 4);
+    assert_int_equal(row_of("a").base, 4);
+    assert_int_equal(row_of("a").window, 5);
+    check_records("a", 1, "");
+    assert_int_equal(append("a", token, 1, "{}"), CHELA_ESTATE);
+    assert_int_equal(append("a", token, 4, "{}"), CHELA_ESTATE);
+    assert_int_equal(append("a", token, 5, "{\"n\":1}"), 0);
+    assert_int_equal(append("a", token, 6, "{\"n\":2}"), 0);
+    check_records("a", 0, "5:{\"n\":1};6:{\"n\":2};");
+    check_records("a", 1, "5:{\"n\":1};6:{\"n\":2};");
+    check_records("a", 5, "5:{\"n\":1};6:{\"n\":2};");
+    check_records("a", 6, "6:{\"n\":2};");
+    for (uint64_t from = 2; from <= 4; from++)
+        assert_int_equal(chela_store_records(store, "a", from, no_record, NULL, &err),
+                         CHELA_ENOENT);
+    /* other keys begin at 1; a copy and an import are numbered anew */
+    open_session("b");
+    assert_int_equal(row_of("b").last, 0);
+    assert_int_equal(chela_store_fork(store, "a", -1, "c", &err), 0);
+    check_records("c", 1, "1:{\"n\":1};2:{\"n\":2};");
+    assert_int_equal(commit(&gone, 1), 0);
+    assert_int_equal(chela_store_fork(store, "c", -1, "a", &err), 0);
+    check_records("a", 1, "8:{\"n\":1};9:{\"n\":2};");
+    /* a session without records takes no number */
+    gone.key = "b";
+    assert_int_equal(commit(&gone, 1), 0);
+    open_session("b");
+    assert_int_equal(row_of("b").last, 0);
+}
+
+/* Of more keys than the limit, the oldest are forgotten: new keys begin above their numbers. */
+static void test_keys_of_deleted_sessions_are_bounded(void **state) {
+    (void)state;
+    enum { EACH = 100 };
+    static struct chela_store_change c[3 * EACH];
+    static char keys[EACH][24];
+    struct chela_store_record one = record(1, "{}");
+    for (int round = 0; round < CH_LIMIT_PAST / EACH + 1; round++) {
+        for (int i = 0; i < EACH; i++) {
+            snprintf(keys[i], sizeof(keys[i]), "k%d", round * EACH + i);
+            c[3 * i] = (struct chela_store_change){.kind = CHELA_STORE_CREATE, .key = keys[i],
+                                                   .id = "", .data = "", .now = 1};
+            c[3 * i + 1] = append_of(keys[i], 0, &one, 1);
+            c[3 * i + 2] = (struct chela_store_change){
+                .kind = CHELA_STORE_DELETE, .key = keys[i], .now = 5000};
+        }
+        assert_int_equal(commit(c, 3 * EACH), 0);
+        assert_int_equal(c[1].rc, 0);
+        assert_int_equal(c[2].rc, 0);
+    }
+    assert_int_equal(ch_store_expire(store, 0, &err), 0);
+    open_session("new");
+    assert_int_equal(row_of("new").base, 2);
+    open_session("k0");
+    assert_int_equal(row_of("k0").base, 2);
+    open_session(keys[EACH - 1]);
+    assert_int_equal(row_of(keys[EACH - 1]).base, 2);
 }
 
 /* An event is accepted once, even if its session is deleted, for the time for which a handled
@@ -1134,6 +1211,8 @@ int conformance_run(const struct conformance *c) {
         CASE(test_records_beyond_one_query),
         CASE(test_titles),
         CASE(test_deletion),
+        CASE(test_numbers_go_on_after_a_deletion),
+        CASE(test_keys_of_deleted_sessions_are_bounded),
         CASE(test_events_outlive_their_session),
         CASE(test_ids_of_deleted_sessions_are_bounded),
         CASE(test_deletion_on_conditions),

@@ -21,6 +21,10 @@
  *   Changes with another token than the newest are refused with CHELA_EPERM, even after the
  *   lease has expired and nobody has taken it.
  * - Records are returned byte for byte, in the order of seq.
+ * - The numbers of a key's records never come again. A deletion takes a number, too: the session
+ *   that is created next with the key begins above it. Only the number is kept, under a digest of
+ *   the key, for the 1,000 keys that were deleted last. Other keys that were deleted, and
+ *   new ones, begin above the numbers of all keys that were forgotten.
  * - A database that is not the one that was opened takes no change: `commit` and `open_session`
  *   return CHELA_EPROTO if the database was emptied, replaced, restored or converted since, or if
  *   it lost a change that was reported as durable. Each open database keeps a mark in the
@@ -38,7 +42,7 @@ CHELA_BEGIN_DECLS
 
 /* The version of the layout, which is stored with the data. `open` converts an older layout
  * and refuses a newer one (CHELA_EPROTO). */
-#define CHELA_STORE_VERSION 6
+#define CHELA_STORE_VERSION 7
 /* An index on `updated` need not be written at every append. */
 #define CHELA_STORE_FRESH_MS 1000
 
@@ -46,7 +50,7 @@ struct chela_store_db; /* one open database; the module's own */
 
 /* A record of a journal. */
 struct chela_store_record {
-    uint64_t seq;     /* number in its session: 1, 2, 3 ... */
+    uint64_t seq;     /* number in its session: base + 1, base + 2 ... */
     int64_t ts;       /* milliseconds since 1970 */
     uint32_t type;    /* chela_store_record_name */
     uint32_t sum;     /* checksum, which the caller computes and verifies */
@@ -60,12 +64,14 @@ struct chela_store_session {
     const char *status;      /* "idle", "running", "paused", "parked" */
     const char *parent;      /* the session that this one was copied from */
     int64_t created, updated; /* milliseconds since 1970 */
-    uint64_t last;           /* seq of the newest record; 0: none */
+    uint64_t last;           /* seq of the newest record; base: none */
     uint64_t window;         /* seq of the first record that is needed to continue */
     uint64_t turns, messages;
     const char *owner;       /* owner of the lease; "": none */
     uint64_t token;          /* token of the newest lease */
     int64_t until;           /* end of the lease, in milliseconds since 1970 */
+    uint64_t base;           /* the number before its first record; 0: no session with this key
+                                was deleted before */
 };
 
 /* The changes of APPEND to the row of a session. */
@@ -93,7 +99,8 @@ enum chela_store_change_kind {
     CHELA_STORE_CREATE = 3,
     CHELA_STORE_TITLE = 4,  /* key, data: set the title; needs no lease */
     /* key, now: delete the session with its records, inbox and outbox rows and notes, and empty
-     * its texts of KEEP. The ids of its events are remembered, as digests: see ACCEPT.
+     * its texts of KEEP. The ids of its events are remembered, as digests: see ACCEPT. So is the
+     * number last + 1, unless the session never had a record.
      * CHELA_EBUSY: a lease is valid; or the session was changed at `until` or later, unless
      * until is 0; or, with token 1, an event or an unsent message belongs to the session. With
      * token 2, the inbox and outbox rows stay: a session with the same key follows. */
@@ -112,8 +119,8 @@ enum chela_store_change_kind {
     CHELA_STORE_NOTE = 10,
     CHELA_STORE_FORGET = 11, /* id: delete a note; CHELA_ENOENT */
     /* until: delete some of the events that were settled and messages that were sent before
-     * this time. now: delete some of the texts of KEEP that have expired. CHELA_ENOENT: there
-     * are none. */
+     * this time. now: delete some of the texts of KEEP that have expired, and forget some of the
+     * keys that were deleted. CHELA_ENOENT: there are none. */
     CHELA_STORE_EXPIRE = 12,
     /* id, key (NULL: no session), data, until, now: keep a text under a name until this time.
      * An existing text is replaced or, with token 1, kept (CHELA_EEXIST) if it has not expired.

@@ -94,17 +94,17 @@ static int sessions_take_text(const struct chela_store_record *r, void *user) {
 }
 
 static int sessions_take_last(const struct chela_store_session *s, void *user) {
-    *(uint64_t *)user = s->last;
+    uint64_t *from = user;
+    *from = s->last > s->base + RECORDS ? s->last - RECORDS : 1;
     return 0;
 }
 
 static void sessions_preview(struct ch_pick_item *item, void *user) {
     struct ch_chat *c = user;
     struct last last = {0};
-    uint64_t n = 0;
-    chela_store_session(c->setup->store, item->id, sessions_take_last, &n, NULL);
-    chela_store_records(c->setup->store, item->id, n > RECORDS ? n - RECORDS : 1,
-                        sessions_take_text, &last, NULL);
+    uint64_t from = 1;
+    chela_store_session(c->setup->store, item->id, sessions_take_last, &from, NULL);
+    chela_store_records(c->setup->store, item->id, from, sessions_take_text, &last, NULL);
     char *lines = ch_format("%s%.*s%s%.600s", last.user ? "> " : "",
                             (int)strcspn(last.user ? last.user : "", "\n"),
                             last.user ? last.user : "", last.user ? "\n" : "",

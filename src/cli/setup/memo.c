@@ -49,15 +49,14 @@ static int memo_on_record(const struct chela_store_record *r, void *user) {
 }
 
 static int memo_on_session(const struct chela_store_session *s, void *user) {
-    *(uint64_t *)user = s->last;
+    *(uint64_t *)user = s->last > s->base + TAIL ? s->last - TAIL : 1;
     return 0;
 }
 
 void ch_memo_load(struct ch_memo *m, chela_store *store, const char *key) {
-    uint64_t last = 0;
-    if (!store || !key || chela_store_session(store, key, memo_on_session, &last, NULL) < 0)
+    uint64_t from = 1;
+    if (!store || !key || chela_store_session(store, key, memo_on_session, &from, NULL) < 0)
         return;
-    uint64_t from = last > TAIL ? last - TAIL : 1;
     chela_store_records(store, key, from, memo_on_record, m, NULL);
     if (from > 1 && !m->model && !m->workspace && !m->approve && !m->directory && !m->questions)
         chela_store_records(store, key, 1, memo_on_record, m, NULL);

@@ -136,15 +136,19 @@ static int find_lease_holder(const struct chela_store_session *s, void *user) {
     if (*s->owner && strcmp(s->status, "running") == 0 && (lasts || ch_owner_lives(s->owner)))
         l->found = ch_strdup(s->owner);
     l->last = (int64_t)s->last;
+    if (l->after && l->after < (int64_t)s->base)
+        ch_buf_add_str(&l->more, ",\"gap\":true");
+    l->after = CH_MAX(l->after, (int64_t)s->base);
     return 0;
 }
 
-/* The records after l->after. With l->before alone: the last l->number records with a number
- * below l->before. */
+/* The records after l->after; all, after a gap, if that is a number of a session that was deleted.
+ * With l->before alone: the last l->number records with a number below l->before. */
 static int query_records(struct ch_store_lookup *l, struct chela_error *err) {
+    bool from_end = l->before && !l->after;
     int rc = chela_store_session(l->store, l->key, find_lease_holder, l, err);
-    if (l->before && !l->after)
-        l->after = CH_MAX(CH_MIN(l->before, l->last + 1) - l->number - 1, 0);
+    if (from_end)
+        l->after = CH_MAX(CH_MIN(l->before, l->last + 1) - l->number - 1, l->after);
     return rc < 0 ? rc
                   : chela_store_records(l->store, l->key, (uint64_t)l->after + 1,
                                         sessions_api_add_record, l, err);

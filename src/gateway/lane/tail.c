@@ -86,9 +86,10 @@ static int tail_on_row(const struct chela_store_session *s, void *user) {
     const struct tail_position *p = &t->from;
     g->gap = t->start == CH_TAIL_AWAIT && *s->owner && !ch_owner_serves(s->owner);
     if (t->start == CH_TAIL_AFTER)
-        g->gap = !p->run.p && (!p->known || p->record > s->last);
+        g->gap = !p->run.p && (!p->known || p->record > s->last ||
+                               (p->record && p->record < s->base)); /* of a deleted session */
     bool early = t->start == CH_TAIL_AFTER && (g->gap || (p->known && p->record < s->window));
-    t->next = s->window && !early ? s->window : 1;
+    t->next = s->window && !early ? s->window : s->base + 1;
     ch_record_events_release(&t->state); /* an earlier reading may have failed */
     t->state = (struct ch_record_events){0};
     ch_buf_add_str(&t->state.agent, s->agent);

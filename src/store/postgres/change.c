@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "store/past.h"
 #include "store/postgres/db.h"
 #include "store/postgres/feed.h"
 #include "store/postgres/link.h"
@@ -188,11 +189,23 @@ static int postgres_change_lease(struct chela_store_db *db, struct chela_store_c
 static int postgres_change_insert_session(struct chela_store_db *db, const char *key,
                                           struct ch_pg_arg agent, const char *parent, int64_t now,
                                           bool *made, struct chela_error *err) {
+    char past[CH_PAST_NAME];
+    bool ignored;
+    int rc = CHANGE(db,
+                    "INSERT INTO chela.sessions(key, agent, parent, created, updated)"
+                    " VALUES($1, $2, $3, $4, $4) ON CONFLICT DO NOTHING",
+                    made, err, ch_pg_text(key), agent, ch_pg_text(parent ? parent : ""),
+                    ch_pg_number(now));
+
+    if (rc < 0 || !*made)
+        return rc;
+    /* A statement of its own sees a deletion for which the insertion waited. */
+    ch_past_name(key, past);
     return CHANGE(db,
-                  "INSERT INTO chela.sessions(key, agent, parent, created, updated)"
-                  " VALUES($1, $2, $3, $4, $4) ON CONFLICT DO NOTHING",
-                  made, err, ch_pg_text(key), agent, ch_pg_text(parent ? parent : ""),
-                  ch_pg_number(now));
+                  "UPDATE chela.sessions SET base = p.n, last = p.n, needed = p.n + 1 FROM"
+                  " (SELECT max(data::bigint) AS n FROM chela.kept WHERE id IN ($2, '" CH_PAST
+                  "')) AS p WHERE key = $1 AND p.n > 0",
+                  &ignored, err, ch_pg_text(key), ch_pg_text(past));
 }
 
 static int postgres_change_create(struct chela_store_db *db, struct chela_store_change *c,
@@ -252,6 +265,20 @@ static int empty_kept(struct chela_store_db *db, const char *key, struct chela_e
                   &any, err, first, end);
 }
 
+/* The deletion takes the number after the last record. */
+static int remember_number(struct chela_store_db *db, const char *key, int64_t last,
+                           struct chela_error *err) {
+    char name[CH_PAST_NAME];
+    bool ignored;
+
+    ch_past_name(key, name);
+    return CHANGE(db,
+                  "INSERT INTO chela.kept VALUES($1, $2::bigint::text, $3) ON CONFLICT(id) DO"
+                  " UPDATE SET data = excluded.data, until = excluded.until",
+                  &ignored, err, ch_pg_text(name), ch_pg_number(last + 1),
+                  ch_pg_number(ch_past_until()));
+}
+
 static int drop_rest(struct chela_store_db *db, const char *key, int64_t id, bool items,
                      struct chela_error *err) {
     bool ignored;
@@ -280,16 +307,18 @@ static int postgres_change_drop(struct chela_store_db *db, struct chela_store_ch
                          " (owner = '' OR until <= $2) AND ($3 = 0 OR updated < $3) AND"
                          " ($4 <> 1 OR NOT (EXISTS(SELECT FROM chela.inbox WHERE key = $1 AND"
                          " state <> 'done') OR EXISTS(SELECT FROM chela.outbox WHERE key = $1 AND"
-                         " state <> 'sent' AND state <> 'failed'))) RETURNING id",
+                         " state <> 'sent' AND state <> 'failed'))) RETURNING id, last, base",
                          args, CH_LEN(args), &res, err);
 
     if (rc < 0)
         return rc;
     int64_t id = PQntuples(res) ? ch_pg_int(res, 0) : 0;
+    int64_t last = id && ch_pg_int(res, 1) > ch_pg_int(res, 2) ? ch_pg_int(res, 1) : 0;
     PQclear(res);
     c->rc = 0;
+    rc = last ? remember_number(db, c->key, last, err) : 0;
     if (id)
-        return drop_rest(db, c->key, id, c->token != 2, err);
+        return rc < 0 ? rc : drop_rest(db, c->key, id, c->token != 2, err);
     rc = postgres_change_why_not(db, c, err);
     if (rc == 0 && c->rc != CHELA_ENOENT)
         c->rc = CHELA_EBUSY;
@@ -411,10 +440,26 @@ static int postgres_change_keep(struct chela_store_db *db, struct chela_store_ch
     "DELETE FROM chela." box " WHERE id IN (SELECT id FROM chela." box         \
     " WHERE state = '" state "' AND ts < $1 LIMIT $2)"
 
+#define IS_PAST "id > '" CH_PAST "' AND id < '" CH_PAST_END "'"
+
+/* Forgets keys of deleted sessions, if there are too many. */
+static int trim_past(struct chela_store_db *db, bool *any, struct chela_error *err) {
+    return CHANGE(db,
+                  "WITH o AS (DELETE FROM chela.kept WHERE id IN (SELECT id FROM chela.kept"
+                  " WHERE " IS_PAST " ORDER BY until, id LIMIT greatest(0, least($2::bigint,"
+                  " (SELECT count(*) FROM chela.kept WHERE " IS_PAST ") - $1::bigint))"
+                  " FOR UPDATE SKIP LOCKED) RETURNING data::bigint AS n)"
+                  " INSERT INTO chela.kept AS k SELECT '" CH_PAST "', max(n)::text, $3::bigint"
+                  " FROM o HAVING count(*) > 0 ON CONFLICT(id) DO UPDATE SET data ="
+                  " greatest(k.data::bigint, excluded.data::bigint)::text",
+                  any, err, ch_pg_number(CH_LIMIT_PAST), ch_pg_number(CH_LIMIT_EXPIRED),
+                  ch_pg_number(ch_past_until()));
+}
+
 static int postgres_change_expire(struct chela_store_db *db, struct chela_store_change *c,
                                   struct chela_error *err) {
     struct ch_pg_arg before = ch_pg_number(c->until), most = ch_pg_number(CH_LIMIT_EXPIRED);
-    bool in = false, out = false, kept = false;
+    bool in = false, out = false, kept = false, past = false;
     int rc = CHANGE(db, EXPIRE("inbox", "done"), &in, err, before, most);
 
     if (rc == 0)
@@ -424,7 +469,9 @@ static int postgres_change_expire(struct chela_store_db *db, struct chela_store_
                     "DELETE FROM chela.kept WHERE id IN (SELECT id FROM chela.kept"
                     " WHERE until < $1 LIMIT $2)",
                     &kept, err, ch_pg_number(c->now), most);
-    c->rc = in || out || kept ? 0 : CHELA_ENOENT;
+    if (rc == 0)
+        rc = trim_past(db, &past, err);
+    c->rc = in || out || kept || past ? 0 : CHELA_ENOENT;
     return rc;
 }
 
@@ -542,7 +589,7 @@ static int postgres_change_take_lease(struct chela_store_db *db, struct claiming
                        "UPDATE chela.sessions SET owner = $2, until = $3, token = token + 1"
                        " WHERE id = (SELECT id FROM chela.sessions WHERE key = $1 AND (owner = ''"
                        " OR ($6 = 0 AND until <= $4) OR ($5 <> 0 AND token = $5))"
-                       " FOR UPDATE SKIP LOCKED) RETURNING " CH_PG_COLUMNS,
+                       " FOR UPDATE SKIP LOCKED) RETURNING " CH_PG_COLUMNS ", base",
                        args, CH_LEN(args), &k->row, err);
 }
 
@@ -566,8 +613,8 @@ static int postgres_change_claim_it(struct chela_store_db *db, void *user,
         return rc;
     PQclear(k->row);
     k->row = NULL;
-    rc = ch_pg_query(db, "SELECT " CH_PG_COLUMNS " FROM chela.sessions WHERE key = $1", &key, 1,
-                     &k->row, err);
+    rc = ch_pg_query(db, "SELECT " CH_PG_COLUMNS ", base FROM chela.sessions WHERE key = $1", &key,
+                     1, &k->row, err);
     if (rc == 0 && PQntuples(k->row) == 0)
         rc = ch_fail(err, CHELA_ENOENT, "there is no session '%s'", c->key);
     return rc;

@@ -82,6 +82,9 @@ int64_t ch_pg_local_time(const struct chela_store_db *db, int64_t theirs);
 #define CH_PG_COLUMNS                                                                       \
     "key, agent, title, status, parent, created, updated, last, needed, turns, messages, " \
     "owner, token, until"
+/* The same, for a store that may have an earlier format. */
+#define CH_PG_ROW(db) \
+    ((db)->version < 7 ? "SELECT " CH_PG_COLUMNS ", 0" : "SELECT " CH_PG_COLUMNS ", base")
 struct ch_pg_reading {
     const char *sql;
     const struct ch_pg_arg *args;

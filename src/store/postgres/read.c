@@ -63,6 +63,7 @@ struct chela_store_session ch_pg_session_of(const struct chela_store_db *db, con
         .owner = PQgetvalue(res, 0, 11),
         .token = postgres_read_count(res, 12),
         .until = ch_pg_local_time(db, ch_pg_int(res, 13)),
+        .base = postgres_read_count(res, 14),
     };
 }
 
@@ -85,8 +86,10 @@ int ch_pg_session(struct chela_store_db *db, const char *key, chela_store_sessio
                   void *user, struct chela_error *err) {
     struct sessions w = {db, fn, user, 0};
     struct ch_pg_arg args[] = {ch_pg_text(key)};
-    struct ch_pg_reading r = {"SELECT " CH_PG_COLUMNS " FROM chela.sessions WHERE key = $1", args,
-                              CH_LEN(args), postgres_read_on_session, &w};
+    CH_BUF_AUTO sql = {0};
+
+    ch_buf_addf(&sql, "%s FROM chela.sessions WHERE key = $1", CH_PG_ROW(db));
+    struct ch_pg_reading r = {ch_buf_str(&sql), args, CH_LEN(args), postgres_read_on_session, &w};
     int rc = ch_pg_read(db, &r, &w.seen, err);
 
     return rc == 0 && w.seen == 0 ? ch_fail(err, CHELA_ENOENT, "there is no session '%s'", key)
@@ -99,11 +102,14 @@ int ch_pg_list(struct chela_store_db *db, const struct chela_store_filter *filte
     struct ch_pg_arg args[] = {ch_pg_text(filter->prefix), ch_pg_text(filter->status),
                                ch_pg_number(filter->before),
                                ch_pg_number(filter->limit ? (int64_t)filter->limit : INT64_MAX)};
-    struct ch_pg_reading r = {"SELECT " CH_PG_COLUMNS
-                              " FROM chela.sessions WHERE ($1 IS NULL OR starts_with(key, $1))"
-                              " AND ($2 IS NULL OR status = $2) AND ($3 = 0 OR updated < $3)"
-                              " ORDER BY updated DESC, id DESC LIMIT $4",
-                              args, CH_LEN(args), postgres_read_on_session, &w};
+    CH_BUF_AUTO sql = {0};
+
+    ch_buf_addf(&sql,
+                "%s FROM chela.sessions WHERE ($1 IS NULL OR starts_with(key, $1))"
+                " AND ($2 IS NULL OR status = $2) AND ($3 = 0 OR updated < $3)"
+                " ORDER BY updated DESC, id DESC LIMIT $4",
+                CH_PG_ROW(db));
+    struct ch_pg_reading r = {ch_buf_str(&sql), args, CH_LEN(args), postgres_read_on_session, &w};
 
     return ch_pg_read(db, &r, &w.seen, err);
 }

@@ -81,6 +81,13 @@ static void redis_change_keyed(struct ch_redis_cmd *cmd, const char *name, const
     redis_change_text(cmd, key);
 }
 
+static void put_past(struct ch_redis_cmd *cmd, const char *key) {
+    char name[CH_PAST_NAME];
+
+    ch_past_name(key, name);
+    redis_change_text(cmd, name);
+}
+
 static int redis_change_put(struct chela_store_db *db, struct ch_redis_cmd *cmd,
                             const struct chela_store_change *c, struct chela_error *err) {
     switch (c->kind) {
@@ -101,6 +108,7 @@ static int redis_change_put(struct chela_store_db *db, struct ch_redis_cmd *cmd,
         data(cmd, c);
         redis_change_text(cmd, c->id);
         redis_change_number(cmd, c->now);
+        put_past(cmd, c->key);
         return 0;
     case CHELA_STORE_TITLE:
         redis_change_keyed(cmd, "title", c->key);
@@ -113,6 +121,8 @@ static int redis_change_put(struct chela_store_db *db, struct ch_redis_cmd *cmd,
         redis_change_number(cmd, (int64_t)c->token);
         redis_change_number(cmd, CH_LIMIT_GONE_EVENTS);
         redis_change_number(cmd, CH_DEFAULT_DONE_MS);
+        put_past(cmd, c->key);
+        redis_change_number(cmd, ch_past_until());
         return 0;
     case CHELA_STORE_ACCEPT:
         item(cmd, "accept", c);
@@ -139,6 +149,8 @@ static int redis_change_put(struct chela_store_db *db, struct ch_redis_cmd *cmd,
         redis_change_text(cmd, "expire");
         redis_change_number(cmd, c->until);
         redis_change_number(cmd, CH_LIMIT_EXPIRED);
+        redis_change_number(cmd, CH_LIMIT_PAST);
+        redis_change_number(cmd, ch_past_until());
         return 0;
     case CHELA_STORE_KEEP:
         redis_change_keyed(cmd, "keep", c->id);
@@ -230,6 +242,7 @@ static void put_claim(struct chela_store_db *db, struct ch_redis_cmd *cmd,
     redis_change_number(cmd, (int64_t)c->steal);
     redis_change_number(cmd, c->create ? 1 : 0);
     redis_change_number(cmd, c->judge ? 1 : 0);
+    put_past(cmd, c->key);
 }
 
 int ch_redis_open_session(struct chela_store_db *db, const struct chela_store_claim *claim,

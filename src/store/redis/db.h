@@ -13,6 +13,7 @@
  *   done           processed items by their time (sorted set of i:ID, o:ID)
  *   k:ID           a text that is kept for a while (hash); k-of:KEY the texts that go
  *                  with a session (sorted set of ids by the end of their time)
+ *   past           the ids in k: of the numbers of deleted keys (past.h), by age (sorted set)
  *   gone           events of deleted sessions (sorted set of the SHA-1 of their ids, by
  *                  the end of the time for which they are remembered)
  *   number         counter for the items of both boxes
@@ -26,6 +27,7 @@
 
 #include "base/buf.h"
 #include "chela/sys/store.h"
+#include "store/past.h"
 
 struct ch_redis_url { /* all owned */
     char *host, *user, *password; /* "" where not given */

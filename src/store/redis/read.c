@@ -37,11 +37,13 @@ static int persist(struct chela_store_db *db,
 
 /* --- hashes ---------------------------------------------------------------------- */
 
+enum { BASE = 13 }; /* a field of sessions, which those of earlier formats do not have */
+
 static bool is_hash(const redisReply *r, size_t fields) {
     if (r->type != REDIS_REPLY_ARRAY || r->elements != fields)
         return false;
     for (size_t i = 0; i < fields; i++)
-        if (r->element[i]->type != REDIS_REPLY_STRING)
+        if (r->element[i]->type != REDIS_REPLY_STRING && i != BASE)
             return false;
     return true;
 }
@@ -96,8 +98,8 @@ static int redis_read_fetch(struct chela_store_db *db, void *user, struct chela_
 /* --- sessions ---------------------------------------------------------------------- */
 
 #define ROW \
-    "agent title status parent created updated last window turns messages owner token until"
-enum { ROW_FIELDS = 13 };
+    "agent title status parent created updated last window turns messages owner token until base"
+enum { ROW_FIELDS = 14 };
 
 static struct chela_store_session redis_read_session_of(const struct chela_store_db *db,
                                                         const char *key, const redisReply *r) {
@@ -116,6 +118,7 @@ static struct chela_store_session redis_read_session_of(const struct chela_store
         .owner = redis_read_str(r, 10),
         .token = redis_read_count(r, 11),
         .until = ch_redis_local_time(db, num(r, 12)),
+        .base = r->element[BASE]->str ? redis_read_count(r, BASE) : 0,
     };
 }
 
@@ -356,7 +359,7 @@ int ch_redis_kept(struct chela_store_db *db, const char *id, chela_store_item_fn
 
 struct piece {
     const char *key;
-    uint64_t from, last;
+    uint64_t from, last, base;
     size_t n;
     redisReply *r; /* owned */
 };
@@ -366,15 +369,17 @@ static int fetch_last(struct chela_store_db *db, void *user, struct chela_error 
     struct ch_redis_cmd cmd = {0};
     redisReply *r = NULL;
 
-    ch_redis_add(&cmd, "HGET", 4);
+    ch_redis_add(&cmd, "HMGET", 5);
     ch_redis_addf(&cmd, "%ss:%s", db->url.prefix, p->key);
-    ch_redis_add(&cmd, "last", 4);
+    ch_redis_add_words(&cmd, "last base");
     int rc = ch_redis_call(db, &cmd, &r, err);
     if (rc < 0)
         return rc;
-    if (r->type == REDIS_REPLY_STRING)
-        p->last = strtoull(r->str, NULL, 10);
-    else
+    if (r->type == REDIS_REPLY_ARRAY && r->elements == 2 && r->element[0]->str) {
+        p->last = redis_read_count(r, 0);
+        p->base = r->element[1]->str ? redis_read_count(r, 1) : 0;
+        p->from = CH_MAX(p->from, p->base + 1);
+    } else
         rc = ch_fail(err, CHELA_ENOENT, "there is no session '%s'", p->key);
     freeReplyObject(r);
     return rc;
@@ -386,8 +391,9 @@ static int fetch_piece(struct chela_store_db *db, void *user, struct chela_error
 
     ch_redis_add(&cmd, "LRANGE", 6);
     ch_redis_addf(&cmd, "%sr:%s", db->url.prefix, p->key);
-    ch_redis_addf(&cmd, "%llu", (unsigned long long)p->from - 1);
-    ch_redis_addf(&cmd, "%llu", (unsigned long long)(p->from - 1 + p->n - 1));
+    uint64_t first = p->from - p->base - 1;
+    ch_redis_addf(&cmd, "%llu", (unsigned long long)first);
+    ch_redis_addf(&cmd, "%llu", (unsigned long long)(first + p->n - 1));
     int rc = ch_redis_call(db, &cmd, &p->r, err);
     if (rc == CHELA_ELIMIT && p->n > 1) { /* continue one by one */
         p->n = 1;

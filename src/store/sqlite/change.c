@@ -30,7 +30,7 @@ static void bind_data(sqlite3_stmt *stmt, int at, const char *p, size_t n) {
 
 struct row {
     int64_t id;
-    uint64_t token, last;
+    uint64_t token, last, base;
     int64_t until, updated;
     bool held; /* the lease has an owner */
 };
@@ -51,7 +51,8 @@ static int sqlite_change_find(struct chela_store_db *db, const char *key, struct
                             .last = (uint64_t)sqlite3_column_int64(stmt, 2),
                             .until = sqlite3_column_int64(stmt, 3),
                             .held = *ch_sqlite_text(stmt, 4),
-                            .updated = sqlite3_column_int64(stmt, 5)};
+                            .updated = sqlite3_column_int64(stmt, 5),
+                            .base = (uint64_t)sqlite3_column_int64(stmt, 6)};
     sqlite3_reset(stmt);
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : ch_sqlite_fail(db, rc, err);
 }
@@ -176,9 +177,11 @@ static int sqlite_change_insert_session(struct chela_store_db *db,
                                         const struct chela_store_claim *c, size_t agent_n,
                                         const char *parent, struct chela_error *err) {
     sqlite3_stmt *stmt = ch_sqlite_take(db, S_CREATE, err);
+    char past[CH_PAST_NAME];
 
     if (!stmt)
         return err->code;
+    ch_past_name(c->key, past);
     bind_text(stmt, 1, c->key);
     bind_data(stmt, 2, c->agent, agent_n);
     bind_text(stmt, 3, parent ? parent : "");
@@ -186,6 +189,7 @@ static int sqlite_change_insert_session(struct chela_store_db *db,
     bind_text(stmt, 5, c->owner ? c->owner : "");
     sqlite3_bind_int64(stmt, 6, c->until);
     sqlite3_bind_int64(stmt, 7, c->owner != NULL);
+    bind_text(stmt, 8, past);
     return ch_sqlite_step(db, stmt, err);
 }
 
@@ -276,6 +280,21 @@ static int remember_events(struct chela_store_db *db, const char *key, struct ch
     return rc < 0 || row == SQLITE_DONE ? rc : ch_sqlite_fail(db, row, err);
 }
 
+/* The deletion of a session takes the number after its last record. */
+static int remember_number(struct chela_store_db *db, const struct chela_store_change *c,
+                           const struct row *row, struct chela_error *err) {
+    sqlite3_stmt *stmt = row->last > row->base ? ch_sqlite_take(db, S_SET_PAST, err) : NULL;
+    char name[CH_PAST_NAME];
+
+    if (!stmt)
+        return row->last > row->base ? err->code : 0;
+    ch_past_name(c->key, name);
+    bind_text(stmt, 1, name);
+    sqlite3_bind_int64(stmt, 2, (int64_t)row->last + 1);
+    sqlite3_bind_int64(stmt, 3, ch_past_until());
+    return ch_sqlite_step(db, stmt, err);
+}
+
 static int trim_gone(struct chela_store_db *db, struct chela_error *err) {
     sqlite3_stmt *stmt = ch_sqlite_take(db, S_TRIM_GONE, err);
 
@@ -340,6 +359,8 @@ static int sqlite_change_drop(struct chela_store_db *db, struct chela_store_chan
         rc = drop_by_id(db, S_DROP_SESSION, row.id, 0, err);
     if (rc == 0)
         rc = empty_kept(db, c->key, err);
+    if (rc == 0)
+        rc = remember_number(db, c, &row, err);
     if (rc == 0 && c->token != 2)
         rc = remember_events(db, c->key, err);
     if (rc == 0 && c->token != 2)
@@ -425,6 +446,23 @@ static int sqlite_change_keep(struct chela_store_db *db, struct chela_store_chan
     return add_name(db, ch_buf_str(&link), c->until, err);
 }
 
+/* Forgets keys of deleted sessions, if there are too many. */
+static int trim_past(struct chela_store_db *db, bool *any, struct chela_error *err) {
+    static const enum statement steps[] = {S_RAISE_PAST, S_TRIM_PAST};
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < CH_LEN(steps); i++) {
+        sqlite3_stmt *stmt = ch_sqlite_take(db, steps[i], err);
+        if (!stmt)
+            return err->code;
+        sqlite3_bind_int64(stmt, 1, CH_LIMIT_PAST);
+        sqlite3_bind_int64(stmt, 2, CH_LIMIT_EXPIRED);
+        rc = ch_sqlite_step(db, stmt, err);
+    }
+    *any = sqlite3_changes(db->db) > 0;
+    return rc;
+}
+
 static int sqlite_change_expire(struct chela_store_db *db, struct chela_store_change *c,
                                 struct chela_error *err) {
     static const enum statement boxes[] = {S_EXPIRE_INBOX, S_EXPIRE_OUTBOX, S_EXPIRE_KEPT};
@@ -441,6 +479,11 @@ static int sqlite_change_expire(struct chela_store_db *db, struct chela_store_ch
         if (sqlite3_changes(db->db) > 0)
             c->rc = 0;
     }
+    bool past = false;
+    if (rc == 0)
+        rc = trim_past(db, &past, err);
+    if (past)
+        c->rc = 0;
     if (rc == 0 && (ch_sqlite_tidy_index(db) || ch_sqlite_shrink(db)))
         c->rc = 0;
     return rc;

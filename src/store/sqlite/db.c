@@ -65,6 +65,10 @@
     "CREATE TABLE IF NOT EXISTS writers(id INTEGER PRIMARY KEY, number INTEGER NOT NULL," \
     " seen INTEGER NOT NULL);"
 
+#define BASE_COLUMN /* from format 7 on; processes that know format 6 end */ \
+    "ALTER TABLE sessions ADD COLUMN base INTEGER NOT NULL DEFAULT 0;"  \
+    "UPDATE identity SET epoch = epoch + 1;"
+
 static const char schema[] =
     "CREATE TABLE sessions(id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE,"
     " agent TEXT NOT NULL DEFAULT '', title TEXT NOT NULL DEFAULT '',"
@@ -80,7 +84,7 @@ static const char schema[] =
     "CREATE TABLE outbox(id TEXT PRIMARY KEY, key TEXT NOT NULL, state TEXT NOT NULL,"
     " data TEXT NOT NULL, receipt TEXT NOT NULL DEFAULT '', ts INTEGER NOT NULL,"
     " attempts INTEGER NOT NULL DEFAULT 0);" NOTES_TABLE INDEXES KEPT_TABLE QUERY_INDEXES
-    IDENTITY_TABLES;
+    IDENTITY_TABLES BASE_COLUMN;
 
 /* --- errors ------------------------------------------------------------------ */
 
@@ -174,13 +178,26 @@ static const char *const sql[] = {
 #undef STATEMENT_SQL
 };
 
+/* A file of an earlier format, opened for reading only, has no column `base`. */
+static char *without_base(const char *text) {
+    CH_BUF_AUTO out = {0};
+    const char *at = strstr(text, ", base");
+
+    ch_buf_addf(&out, "%.*s%s%s", (int)(at ? at - text : (ptrdiff_t)strlen(text)), text,
+                at ? ", 0" : "", at ? at + strlen(", base") : "");
+    return ch_buf_take(&out);
+}
+
 sqlite3_stmt *ch_sqlite_take(struct chela_store_db *db, enum statement which,
                              struct chela_error *err) {
     sqlite3_stmt **stmt = &db->statements[which];
     int rc = SQLITE_OK;
 
-    if (!*stmt)
-        rc = sqlite3_prepare_v3(db->db, sql[which], -1, SQLITE_PREPARE_PERSISTENT, stmt, NULL);
+    if (!*stmt) {
+        CH_AUTOFREE char *earlier = db->version < 7 ? without_base(sql[which]) : NULL;
+        rc = sqlite3_prepare_v3(db->db, earlier ? earlier : sql[which], -1,
+                                SQLITE_PREPARE_PERSISTENT, stmt, NULL);
+    }
     if (rc != SQLITE_OK)
         ch_sqlite_fail(db, rc, err);
     return rc == SQLITE_OK ? *stmt : NULL;
@@ -442,7 +459,7 @@ int ch_sqlite_check(struct chela_store_db *db, struct chela_error *err) {
 static int sqlite_db_migrate(struct chela_store_db *db, struct chela_error *err) {
     static const char *const steps[CHELA_STORE_VERSION] = {
         [1] = NOTES_TABLE, [2] = INDEXES, [3] = KEPT_TABLE, [4] = QUERY_INDEXES,
-        [5] = IDENTITY_TABLES};
+        [5] = IDENTITY_TABLES, [6] = BASE_COLUMN};
     int64_t version = 0;
     char text[64];
     int rc = execute(db, "BEGIN IMMEDIATE", err);

@@ -8,16 +8,23 @@
  *
  * Two kinds of names in `kept` have no text. "gone/DIGEST" is the id of an event whose session
  * was deleted. "of KEY\nID", with the time of the text ID, is a link: the text goes with the
- * session. */
+ * session. The names of past.h have a number. */
 #ifndef CH_STORE_SQLITE_DB_H
 #define CH_STORE_SQLITE_DB_H
 #include <sqlite3.h>
 #include <stdbool.h>
 
 #include "chela/sys/store.h"
+#include "store/past.h"
 
 #define SEQ_BITS 40
 #define SEQ_MAX (((int64_t)1 << SEQ_BITS) - 1)
+
+/* The keys that are forgotten: ?1 keys stay, at most ?2 are forgotten. */
+#define IS_PAST "id > '" CH_PAST "' AND id < '" CH_PAST_END "'"
+#define OLD_PAST                                                                  \
+    "SELECT id FROM kept WHERE " IS_PAST " ORDER BY until, id LIMIT max(0, min(?2, " \
+    "(SELECT count(*) FROM kept WHERE " IS_PAST ") - ?1))"
 
 /* X(name, sql): prepared at first use, kept until the database is closed */
 #define STATEMENTS(X)                                                                          \
@@ -32,24 +39,26 @@
     X(VERIFY, "SELECT 1 FROM identity WHERE epoch = ?4 AND store = ?5 AND (?3 = 0 OR EXISTS "  \
               "(SELECT 1 FROM writers WHERE id = ?1 AND number >= ?3))")                       \
     X(ROLLBACK, "ROLLBACK")                                                                    \
-    X(FIND, "SELECT id, token, last, until, owner, updated FROM sessions WHERE key = ?1")      \
+    X(FIND, "SELECT id, token, last, until, owner, updated, base FROM sessions WHERE key = ?1") \
     X(ROW, "SELECT key, agent, title, status, parent, created, updated, last, window, turns, " \
-           "messages, owner, token, until FROM sessions WHERE key = ?1")                       \
+           "messages, owner, token, until, base FROM sessions WHERE key = ?1") \
     X(LIST, "SELECT key, agent, title, status, parent, created, updated, last, window, turns, " \
-            "messages, owner, token, until FROM sessions WHERE "                                \
+            "messages, owner, token, until, base FROM sessions WHERE " \
             "(?2 IS NULL OR status = ?2) AND updated < ?3 "                                     \
             "ORDER BY updated DESC, id DESC LIMIT ?4")                                          \
     X(LIST_PREFIX, /* ?1 <= key < ?5 */                                                         \
       "SELECT key, agent, title, status, parent, created, updated, last, window, turns, "       \
-      "messages, owner, token, until FROM sessions WHERE key >= ?1 AND key < ?5 AND "           \
+      "messages, owner, token, until, base FROM sessions WHERE key >= ?1 AND key < ?5 AND " \
       "(?2 IS NULL OR status = ?2) AND +updated < ?3 ORDER BY +updated DESC, id DESC LIMIT ?4") \
     X(LIST_ACTIVE, /* the same for a status other than idle, with its index */                  \
       "SELECT key, agent, title, status, parent, created, updated, last, window, turns, "       \
-      "messages, owner, token, until FROM sessions WHERE status <> 'idle' AND status = ?2 AND " \
-      "(?1 IS NULL OR (key >= ?1 AND key < ?5)) AND +updated < ?3 "                             \
+      "messages, owner, token, until, base FROM sessions WHERE status <> 'idle' AND "           \
+      "status = ?2 AND (?1 IS NULL OR (key >= ?1 AND key < ?5)) AND +updated < ?3 " \
       "ORDER BY +updated DESC, id DESC LIMIT ?4")                                               \
     X(CREATE, "INSERT INTO sessions(key, agent, parent, created, updated, owner, until, "      \
-              "token) VALUES(?1, ?2, ?3, ?4, ?4, ?5, ?6, ?7)")                                 \
+              "token, base, last, window) SELECT ?1, ?2, ?3, ?4, ?4, ?5, ?6, ?7, p.n, p.n, "   \
+              "p.n + 1 FROM (SELECT coalesce(max(CAST(data AS INTEGER)), 0) AS n FROM kept "   \
+              "WHERE id IN (?8, '" CH_PAST "')) AS p")                                          \
     X(LEASE, "UPDATE sessions SET owner = ?2, until = ?3, token = token + 1 WHERE key = ?1")   \
     X(RENEW, "UPDATE sessions SET until = ?3 WHERE key = ?1 AND token = ?2")                   \
     X(RELEASE, "UPDATE sessions SET until = 0, owner = '' WHERE key = ?1 AND token = ?2")      \
@@ -126,6 +135,11 @@
     X(TRIM_GONE, "DELETE FROM kept WHERE id IN (SELECT id FROM kept WHERE id >= 'gone/' "      \
                  "AND id < 'gone0' ORDER BY until LIMIT max(0, (SELECT count(*) FROM kept "    \
                  "WHERE id >= 'gone/' AND id < 'gone0') - ?1))")                               \
+    X(SET_PAST, "INSERT OR REPLACE INTO kept(id, data, until) VALUES(?1, ?2, ?3)")             \
+    X(RAISE_PAST, "INSERT OR REPLACE INTO kept(id, data, until) "                              \
+                  "SELECT '" CH_PAST "', max(CAST(data AS INTEGER)), max(until) FROM kept "     \
+                  "WHERE id = '" CH_PAST "' OR id IN (" OLD_PAST ") HAVING count(*) > 0")       \
+    X(TRIM_PAST, "DELETE FROM kept WHERE id IN (" OLD_PAST ")")                                \
     X(KEPT, "SELECT id, '', '', data, '', until, 0 FROM kept WHERE id = ?1")
 
 enum statement {

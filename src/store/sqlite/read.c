@@ -24,6 +24,7 @@ static struct chela_store_session sqlite_read_session_of(sqlite3_stmt *s) {
         .owner = ch_sqlite_text(s, 11),
         .token = (uint64_t)sqlite3_column_int64(s, 12),
         .until = sqlite3_column_int64(s, 13),
+        .base = (uint64_t)sqlite3_column_int64(s, 14),
     };
 }
 

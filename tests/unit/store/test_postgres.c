@@ -132,7 +132,7 @@ static void test_other_formats(void **state) {
     sql("DROP TABLE chela.notes; UPDATE chela.format SET version = 1");
     check_reads_format_1();
     chela_store_close(served_must_open(modules, url));
-    sql("SELECT FROM chela.notes, chela.format WHERE version = 6");
+    sql("SELECT FROM chela.notes, chela.format WHERE version = 7");
     sql("DELETE FROM chela.format");
     check_refused(url, 0, CHELA_EPARSE, "damaged");
     reset();

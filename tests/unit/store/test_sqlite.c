@@ -94,7 +94,7 @@ static void test_foreign_and_newer_files_are_refused(void **state) {
     assert_int_equal(try_open(0, &err), 0);
     poke(60, "\0\0\0\x63", 4); /* user_version */
     check_refused(CHELA_EPROTO, "newer chela");
-    poke(60, "\0\0\0\x06", 4);
+    poke(60, "\0\0\0\x07", 4);
     assert_int_equal(try_open(0, &err), 0);
     poke(68, "\0\0\0\0", 4); /* application_id */
     check_refused(CHELA_EPROTO, "no store of chela");
@@ -106,21 +106,33 @@ static int no_item(const struct chela_store_item *i, void *user) {
     return 0;
 }
 
+static int count_session(const struct chela_store_session *row, void *user) {
+    assert_int_equal(row->base, 0);
+    ++*(int *)user;
+    return 0;
+}
+
 static void test_format_1_is_brought_up_to_date(void **state) {
     struct chela_store_opts opts = CHELA_STORE_OPTS(.module_path = modules, .read_only = 1);
     struct chela_error err;
     chela_store *s;
     sqlite3 *raw;
+    int found = 0;
     (void)state;
     reset();
     assert_int_equal(try_open(0, &err), 0);
     assert_int_equal(sqlite3_open(path, &raw), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(raw, "DROP TABLE notes; PRAGMA user_version=1", NULL, NULL, NULL),
+    assert_int_equal(sqlite3_exec(raw, "DROP TABLE notes; ALTER TABLE sessions DROP COLUMN base;"
+                                  "INSERT INTO sessions(key, created, updated) VALUES('a', 1, 1);"
+                                  "PRAGMA user_version=1", NULL, NULL, NULL),
                      SQLITE_OK);
     sqlite3_close(raw);
     /* who only reads leaves it as it is */
     assert_int_equal(chela_store_open(url, &opts, &s, &err), 0);
     assert_int_equal(chela_store_items(s, CHELA_STORE_NOTES, no_item, NULL, &err), 0);
+    assert_int_equal(chela_store_session(s, "a", count_session, &found, &err), 0);
+    assert_int_equal(chela_store_list(s, NULL, count_session, &found, &err), 0);
+    assert_int_equal(found, 2);
     chela_store_close(s);
     opts.read_only = 0;
     for (int i = 0; i < 2; i++) {
