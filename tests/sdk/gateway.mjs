@@ -90,6 +90,26 @@ await check('openai: a response, streamed', async () => {
   const got = await openai.responses.stream({ model: 'coder', input: [{ role: 'user', content: [{ type: 'input_text', text: 'hello' }] }] }).finalResponse();
   same([got.status, got.output_text], ['completed', 'you said: hello'], 'the answer');
 });
+await check('openai: a background response is polled, listed, streamed from an event, and cancelled', async () => {
+  let got = await openai.responses.create({ model: 'coder', input: 'hello', background: true });
+  while (['queued', 'in_progress'].includes(got.status)) {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    got = await openai.responses.retrieve(got.id);
+  }
+  same([got.status, got.output_text], ['completed', 'you said: hello'], 'the answer');
+  const input = [];
+  for await (const item of openai.responses.inputItems.list(got.id)) input.push(item.content[0].text);
+  same(input, ['hello'], 'its input');
+  const events = async (more) => {
+    const all = [];
+    for await (const event of await openai.responses.retrieve(got.id, { stream: true, ...more })) all.push(event);
+    return all;
+  };
+  const all = await events();
+  same(all.at(-1).response.output_text ?? all.at(-1).response.output.at(-1).content[0].text, 'you said: hello', 'the last event');
+  same(await events({ starting_after: 2 }), all.slice(3), 'the events after the third');
+  same((await openai.responses.cancel(got.id)).status, 'completed', 'a complete response is not cancelled');
+});
 await check('openai: a response that asks for the caller\'s tool', async () => {
   const tools = [{ type: 'function', name: 'getPlace', description: 'Where.', parameters, strict: false }];
   const input = [{ role: 'user', content: 'where' }];
