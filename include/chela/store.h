@@ -134,6 +134,39 @@ struct chela_erase_opts {
 CHELA_API int chela_store_erase(chela_store *store, const struct chela_erase_opts *opts,
                                 char **receipt, struct chela_error *err);
 
+/* Go on with a store that was restored, or that lost commits. A new epoch begins, so that each
+ * other process that uses the store is refused. What may have happened already in what the store
+ * does not know waits for a person: each session with a run in progress, a paused run, a timer, an
+ * event that was not taken up or a message that was not sent is held, and occurrences of schedules
+ * that are past are passed over. *n (may be NULL) becomes the number of sessions that are held. */
+CHELA_API int chela_store_recovered(chela_store *store, size_t *n, struct chela_error *err);
+
+/* Write what the store is, and what this process has committed, to a file of the directory `dir`,
+ * which is created. For chela_store_compare of a later process. The file's name is a digest of the
+ * URL.
+ * Errors: also CHELA_EIO: the file cannot be written. */
+CHELA_API int chela_store_remember(chela_store *store, const char *dir, struct chela_error *err);
+
+/* Compare the store of a URL with what chela_store_remember wrote last. 0: it is the same, or it
+ * was not used before.
+ * Errors: also CHELA_EPROTO: the store is an older copy, or another one. CHELA_ENOENT: it is
+ * another one, and empty. */
+CHELA_API int chela_store_compare(const char *url, const struct chela_store_opts *opts,
+                                  const char *dir, struct chela_error *err);
+
+/* The sessions that are held after chela_store_recovered, as a JSON array: {"session","agent",
+ * "status","updated","calls":[{"name","effect","ts"}],"events":[{"id","ts","text"}],"messages":
+ * [{"id","state","text"}]}. calls: calls of tools that began and have no result.
+ * Ownership: the caller frees *out with chela_free. */
+CHELA_API int chela_store_held(chela_store *store, char **out, struct chela_error *err);
+
+/* End the holding of a session: a gateway continues its run, takes its events up and sends its
+ * messages. drop, nonzero: they are given up, and the run is cancelled. A call that was cut off can
+ * be made again.
+ * Errors: also CHELA_ENOENT: there is no such session. CHELA_ESTATE: the session is not held. */
+CHELA_API int chela_store_release(chela_store *store, const char *key, int drop,
+                                  struct chela_error *err);
+
 /* Examine a store for damage: the database, as far as its module can, and the checksums of
  * all records. *sessions (may be NULL) becomes the number of sessions.
  * Errors: also CHELA_EPARSE: something is damaged; the message names the first. */

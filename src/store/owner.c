@@ -125,6 +125,10 @@ bool ch_owner_serves(const char *owner) {
     return n >= end && strcmp(owner + n - end, CH_OWNER_SERVES) == 0;
 }
 
+bool ch_owner_is_held(const char *owner) {
+    return strcmp(owner, CH_OWNER_HELD) == 0;
+}
+
 bool ch_owner_is_dead(const char *text) {
     return owner_look_at(text) == DEAD;
 }
@@ -141,7 +145,10 @@ bool ch_owner_is_stopped(const char *text) {
 void ch_owner_show(const char *text, struct ch_buf *out) {
     struct owner o;
 
-    if (owner_parse(text, &o))
+    if (ch_owner_is_held(text))
+        ch_buf_add_str(out, "nobody, and waits since the store was restored: `chela sessions "
+                            "recover` lists and releases it");
+    else if (owner_parse(text, &o))
         ch_buf_addf(out, "process %s on %s", o.pid, o.host);
     else
         ch_buf_add_str(out, *text ? "another process" : "nobody");

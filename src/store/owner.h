@@ -8,6 +8,7 @@ void ch_owner_make(struct ch_buf *out);
 bool ch_owner_is_dead(const char *owner); /* true only if certain */
 
 bool ch_owner_is_same(const char *a, const char *b); /* texts of one process */
+bool ch_owner_is_held(const char *owner); /* no process: a person releases the session */
 bool ch_owner_serves(const char *owner);  /* the owner is a gateway */
 bool ch_owner_lives(const char *owner);   /* runs on this machine; true only if certain */
 bool ch_owner_is_stopped(const char *owner); /* lives, and is stopped by a signal */

@@ -130,6 +130,7 @@ int ch_keys_add(const struct chela_store_session *row, void *keys); /* for chela
 void ch_keys_release(struct ch_store_keys *keys);
 
 #define CH_OWNER_SERVES " gateway"        /* suffix of a gateway's owner text */
+#define CH_OWNER_HELD "held after a restore" /* the session waits for a person: owner.h */
 
 /* --- writer.c: a runtime's journal over a store */
 struct ch_journal;

@@ -122,6 +122,8 @@ static bool is_over(struct writer *w, const char *key, const struct opening *o) 
     const char *owner = ch_buf_str(&o->owner);
     int64_t now = ch_store_now();
 
+    if (ch_owner_is_held(owner))
+        return false;
     /* A release failed earlier; no log here uses it. The mark of a gateway may follow. */
     if (strncmp(owner, w->owner, strlen(w->owner)) == 0)
         return true;

@@ -294,6 +294,15 @@ static void use_store(const char *key, const char *copy) {
                              &text, NULL) == CHELA_ENOENT);
     drop(text);
     EXPECT(chela_store_check(store, &n, NULL) == 0);
+    chela_store *own = NULL;
+    EXPECT(chela_store_open("memory:", NULL, &own, NULL) == 0);
+    EXPECT(chela_store_recovered(own, &n, NULL) == 0 && n == 0);
+    chela_store_close(own);
+    EXPECT(chela_store_held(store, &text, NULL) == 0);
+    drop(text);
+    EXPECT(chela_store_release(store, "gone", 0, NULL) == CHELA_ENOENT);
+    EXPECT(chela_store_remember(store, "/nowhere/at/all", NULL) <= 0);
+    EXPECT(chela_store_compare("memory:", NULL, "/nowhere/at/all", NULL) == 0);
     chela_store_note(store);
 }
 

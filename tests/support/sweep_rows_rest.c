@@ -236,6 +236,29 @@ static void do_store_erase(struct sweep *cx) {
     give_back(cx, store);
 }
 
+static void do_store_held(struct sweep *cx) {
+    chela_store *store = borrow(cx);
+    char *list = NULL;
+    SWEEP_EXPECT(chela_store_held(store, &list, NULL) == 0);
+    chela_free(list);
+    SWEEP_EXPECT(chela_store_release(store, "nobody", 0, NULL) == CHELA_ENOENT);
+    give_back(cx, store);
+}
+
+static void do_store_remember(struct sweep *cx) {
+    chela_store *store = borrow(cx);
+    SWEEP_EXPECT(chela_store_remember(store, "/nowhere/at/all", NULL) <= 0);
+    SWEEP_EXPECT(chela_store_compare("memory:", NULL, "/nowhere/at/all", NULL) == 0);
+    give_back(cx, store);
+}
+
+static void do_store_recovered(struct sweep *cx) {
+    chela_store *store = borrow(cx);
+    size_t n = 0;
+    SWEEP_EXPECT(chela_store_recovered(store, &n, NULL) == 0);
+    give_back(cx, store);
+}
+
 static void do_store_check(struct sweep *cx) {
     chela_store *store = borrow(cx);
     SWEEP_EXPECT(chela_store_check(store, NULL, NULL) == 0);
@@ -1135,6 +1158,11 @@ static const struct sweep_row rows[] = {
     {"chela_store_record_name", do_store_record_name, PURE, NULL},
     {"chela_store_title", do_store_title, SHARED, NULL},
     {"chela_store_delete", do_store_delete, SWEEP_ROUND, NULL},
+    {"chela_store_remember", do_store_remember, SWEEP_ROUND, NULL},
+    {"chela_store_compare", do_store_remember, SWEEP_ROUND, NULL},
+    {"chela_store_recovered", do_store_recovered, SWEEP_ROUND, NULL},
+    {"chela_store_held", do_store_held, SWEEP_ROUND, NULL},
+    {"chela_store_release", do_store_held, SWEEP_ROUND, NULL},
     {"chela_store_check", do_store_check, SWEEP_ROUND, NULL},
     {"chela_store_prune", do_store_prune, SWEEP_ROUND, NULL},
     {"chela_store_erase", do_store_erase, SWEEP_ROUND, NULL},

@@ -24,7 +24,8 @@ extern const struct ch_cmd ch_cmd_run, ch_cmd_chat, ch_cmd_init, ch_cmd_completi
     ch_cmd_login;
 extern const struct ch_cmd ch_cmd_sessions_list, ch_cmd_sessions_show, ch_cmd_sessions_resume,
     ch_cmd_sessions_fork, ch_cmd_sessions_export, ch_cmd_sessions_import, ch_cmd_sessions_delete,
-    ch_cmd_sessions_erase, ch_cmd_sessions_search, ch_cmd_sessions_compact, ch_cmd_replay,
+    ch_cmd_sessions_erase, ch_cmd_sessions_recover,
+    ch_cmd_sessions_search, ch_cmd_sessions_compact, ch_cmd_replay,
     ch_cmd_trace, ch_cmd_usage, ch_cmd_why;
 extern const struct ch_cmd ch_cmd_channels_list;
 extern const struct ch_cmd ch_cmd_channels_test;

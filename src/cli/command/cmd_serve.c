@@ -24,6 +24,7 @@
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
 #include "cli/support/service.h"
+#include "cli/support/state_path.h"
 
 #define DRAIN_MS 10000
 #define RELEASE_SEC 15 /* for the last changes of the store */
@@ -32,6 +33,7 @@
 #define FILES 65536 /* limit of open files; the server limits its clients itself */
 #define TOKEN_ENV "CHELA_TOKEN"
 #define LARGE_BLOCK (512 << 10) /* blocks from here on are returned when they are freed */
+#define KEEP_SEC 10          /* interval between two writings of the file about the store */
 #define TRIM_SEC 5           /* interval between looks at free memory */
 #define TRIM_BYTES (4 << 20) /* free memory that is worth returning */
 
@@ -39,6 +41,7 @@ struct flags {
     struct ch_setup_flags setup;
     const char *listen, *log_format, *model, *base_url, *api_key_env, *ca_file;
     int64_t workers;
+    bool recovered;
 };
 
 #define AT(field) offsetof(struct flags, field)
@@ -52,6 +55,9 @@ static const struct ch_opt opts[] = {
      "requests"},
     {"workers", 0, CH_OPT_INT, AT(workers), "N", 1, WORKERS, "Gateway",
      "processes that share the address and the store (1 is the default)"},
+    {"recovered", 0, CH_OPT_SWITCH, AT(recovered), NULL, 0, 0, "Gateway",
+     "go on with a store that was restored from a backup, or that lost data: what was in progress "
+     "waits until 'chela sessions recover' releases it"},
     CH_SETUP_OPTS_CONFIG_ELSE(struct flags, "all of them"),
     CH_SETUP_OPTS_STORE(struct flags),
     CH_RUN_OPTS_SERVICE(struct flags),
@@ -82,6 +88,10 @@ struct serve {
     atomic_bool told;     /* a worker: the parent asked for a reload */
     pthread_t waiter;
     sigset_t signals;
+    pthread_t keeper; /* writes the node's file about the store */
+    pthread_mutex_t keeper_lock;
+    pthread_cond_t keeper_wake;
+    bool keeper_ends, keeper_runs; /* keeper_ends: under keeper_lock */
 };
 
 static void log_json(enum chela_log_level level, const char *area, const char *text, void *user) {
@@ -427,14 +437,53 @@ static void stop_to_begin_anew(struct serve *s) {
 /* Execute the same command in the same process, which a service manager watches. */
 static void serve_begin_anew(struct serve *s) {
     pthread_sigmask(SIG_UNBLOCK, &s->signals, NULL);
-    ch_service_exec(s->socket != NULL);
+    ch_service_exec(s->socket != NULL, "--recovered");
     ch_console_error(&s->console, "the gateway cannot restart: %s", strerror(errno));
+}
+
+/* --- the node's file about the store: a store that is restored while no gateway runs is noticed */
+
+static void *serve_keep_state(void *user) {
+    struct serve *s = user;
+    char *dir = ch_state_path(s->setup.env, "stores");
+    bool ends = dir && ch_state_make_parents(dir, NULL) < 0;
+    while (dir && !ends) {
+        struct timespec until;
+        struct chela_error ignored = {0}; /* the gateway reports a store that fails */
+        chela_store_remember(s->setup.store, dir, &ignored);
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec += KEEP_SEC;
+        pthread_mutex_lock(&s->keeper_lock);
+        while (!s->keeper_ends &&
+               pthread_cond_timedwait(&s->keeper_wake, &s->keeper_lock, &until) != ETIMEDOUT)
+            ;
+        ends = s->keeper_ends;
+        pthread_mutex_unlock(&s->keeper_lock);
+    }
+    free(dir);
+    return NULL;
+}
+
+static void serve_start_keeper(struct serve *s) {
+    pthread_mutex_init(&s->keeper_lock, NULL);
+    pthread_cond_init(&s->keeper_wake, NULL);
+    s->keeper_runs = pthread_create(&s->keeper, NULL, serve_keep_state, s) == 0;
+}
+
+static void serve_stop_keeper(struct serve *s) {
+    pthread_mutex_lock(&s->keeper_lock);
+    s->keeper_ends = true;
+    pthread_cond_signal(&s->keeper_wake);
+    pthread_mutex_unlock(&s->keeper_lock);
+    if (s->keeper_runs)
+        pthread_join(s->keeper, NULL);
 }
 
 static int serve(struct serve *s, struct chela_error *err) {
     int rc = serve_open_gateway(s, err);
     if (rc < 0)
         return rc;
+    serve_start_keeper(s);
     if (pthread_create(&s->waiter, NULL, serve_wait_for_signals, s) != 0)
         return ch_problem(err, CHELA_EINTERNAL, "cannot start a thread");
     if (s->worker.number)
@@ -456,6 +505,7 @@ static int serve(struct serve *s, struct chela_error *err) {
     }
     pthread_kill(s->waiter, SIGUSR2);
     pthread_join(s->waiter, NULL);
+    serve_stop_keeper(s);
     serve_bound_release(s, rc);
     return rc < 0 ? ch_problem(err, rc, "the loop ended: %s", chela_error_text(rc)) : 0;
 }
@@ -496,6 +546,38 @@ static int serve_split(struct serve *s, const struct ch_env *env, int *code,
     return rc < 0 ? serve_blame(s, &o, err) : rc;
 }
 
+/* Has the store lost something since this machine used it? */
+static int serve_compare(struct serve *s, struct chela_error *err) {
+    char *url = ch_setup_store_url(&s->setup), *dir = ch_state_path(s->setup.env, "stores");
+    struct chela_error why = {0};
+    int rc = url && dir ? chela_store_compare(url, NULL, dir, &why) : 0;
+    if (rc == CHELA_ENOENT)
+        ch_console_note(&s->console, "warning: store %s: %s", url, why.message);
+    else if (rc < 0)
+        ch_problem(err, CHELA_EINTERNAL, "store %s: %s", url, why.message);
+    free(url);
+    free(dir);
+    return rc == CHELA_ENOENT || rc == 0 ? 0 : err->code;
+}
+
+/* Before the first worker opens the store. */
+static int serve_recover(struct serve *s, struct chela_error *err) {
+    size_t n = 0;
+    if (!s->flags.recovered)
+        return serve_compare(s, err);
+    int rc = ch_setup_store(&s->setup, CH_STORE_WANTED, err);
+    if (rc == 0)
+        rc = chela_store_recovered(s->setup.store, &n, err);
+    chela_store_close(s->setup.store);
+    s->setup.store = NULL;
+    if (rc < 0)
+        return rc;
+    ch_console_note(&s->console,
+                    "the store was recovered: %zu session%s wait%s for `chela sessions recover`", n,
+                    n == 1 ? "" : "s", n == 1 ? "s" : "");
+    return 0;
+}
+
 /* One process. */
 static int serve_alone(struct serve *s, struct chela_error *err) {
     serve_block_signals(s);
@@ -526,6 +608,8 @@ static int serve_run(const struct ch_cmd *cmd, const struct ch_env *env, int arg
         code = CH_EXIT_DONE;
         int rc = serve_read_config(&s, env, &err);
         s.socket = ch_service_socket();
+        if (rc == 0)
+            rc = serve_recover(&s, &err);
         if (rc == 0)
             rc = serve_split(&s, env, &code, &err);
         if (rc == 1)

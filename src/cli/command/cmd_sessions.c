@@ -22,7 +22,7 @@
 
 struct flags {
     struct ch_setup_flags setup;
-    const char *status, *prefix, *key, *format, *sender;
+    const char *status, *prefix, *key, *format, *sender, *release, *drop;
     int64_t limit, at_turn;
     struct ch_real older_than;
     bool json;
@@ -96,6 +96,17 @@ static const struct ch_opt erase_opts[] = {
     {"sender", 0, CH_OPT_TEXT, AT(sender), "ID", 0, 0, "Choice",
      "erase all sessions that have a message of this person, with what others said in them"},
     JSON_OPT("print the receipt as a JSON object"),
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
+static const struct ch_opt recover_opts[] = {
+    WHERE,
+    {"release", 0, CH_OPT_TEXT, AT(release), "KEY", 0, 0, "Choice",
+     "let this session go on: its run is continued, its events are handled, its messages are sent"},
+    {"drop", 0, CH_OPT_TEXT, AT(drop), "KEY", 0, 0, "Choice",
+     "give up the events and messages of this session, and cancel its run"},
+    JSON_OPT("print a JSON array"),
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -503,6 +514,99 @@ static int run_erase(const struct ch_cmd *cmd, const struct ch_env *env, int arg
     return sessions_with_store(cmd, env, argc, argv, CH_STORE_WANTED, sessions_erase);
 }
 
+/* --- recover ---------------------------------------------------------------------- */
+
+static char *recover_text(const char *p, size_t n, const char *member) {
+    char *text = chela_json_get(p, n, member, NULL);
+    for (char *c = text; c && *c; c++)
+        *c = (unsigned char)*c < ' ' ? ' ' : *c;
+    return text ? text : ch_dup("");
+}
+
+struct recover_lines {
+    struct sessions *s;
+    const char *form; /* of a line: for two texts */
+    const char *first, *second; /* members */
+};
+
+static int recover_line(const char *p, size_t n, void *user) {
+    const struct recover_lines *l = user;
+    char *first = recover_text(p, n, l->first), *second = recover_text(p, n, l->second);
+    fprintf(l->s->out.f, "  %s %s (%s)\n", l->form, first, second);
+    chela_free(first);
+    chela_free(second);
+    return 0;
+}
+
+static void recover_lines(struct sessions *s, const char *p, size_t n, const char *member,
+                          struct recover_lines l) {
+    char *list = chela_json_get(p, n, member, NULL);
+    l.s = s;
+    if (list)
+        chela_json_each(list, strlen(list), recover_line, &l);
+    chela_free(list);
+}
+
+static int recover_session(const char *p, size_t n, void *user) {
+    struct sessions *s = user;
+    char *key = recover_text(p, n, "/session"), *status = recover_text(p, n, "/status");
+    char *updated = recover_text(p, n, "/updated");
+    char time[CH_LOCAL_TIME];
+    fprintf(s->out.f, "%s  %s, last change %s\n", key, status,
+            ch_local_time(strtoll(updated, NULL, 10), time));
+    if (strcmp(status, "running") == 0)
+        fputs("  the run goes on: what it did after that time is done again\n", s->out.f);
+    recover_lines(s, p, n, "/calls",
+                  (struct recover_lines){.form = "may have taken effect: the call",
+                                         .first = "/name", .second = "/effect"});
+    recover_lines(s, p, n, "/events",
+                  (struct recover_lines){.form = "may have been handled: the event",
+                                         .first = "/id", .second = "/text"});
+    recover_lines(s, p, n, "/messages",
+                  (struct recover_lines){.form = "may have been sent: the message",
+                                         .first = "/id", .second = "/text"});
+    chela_free(key);
+    chela_free(status);
+    chela_free(updated);
+    s->n++;
+    return 0;
+}
+
+static int recover_list(struct sessions *s) {
+    char *list = NULL;
+    int rc = chela_store_held(s->store, &list, &s->err);
+    ch_draft_init(&s->out);
+    if (rc == 0 && s->flags.json)
+        fprintf(s->out.f, "%s\n", list);
+    else if (rc == 0)
+        chela_json_each(list, strlen(list), recover_session, s);
+    sessions_print_draft(s);
+    chela_free(list);
+    if (rc == 0 && !s->flags.json)
+        ch_console_note(&s->console, "%s", s->n ? "--release KEY lets a session go on, --drop KEY "
+                                                  "gives up what waits"
+                                                : "no session waits");
+    return rc;
+}
+
+static int sessions_recover(struct sessions *s) {
+    const struct flags *f = &s->flags;
+    const char *key = f->drop ? f->drop : f->release;
+    if (s->args.n || (f->drop && f->release))
+        return ch_problem(&s->err, CHELA_EINVAL,
+                          "usage: chela sessions recover [--release KEY | --drop KEY]");
+    if (!key)
+        return recover_list(s);
+    int rc = chela_store_release(s->store, key, f->drop != NULL, &s->err);
+    if (rc == 0)
+        ch_console_note(&s->console, "session %s %s", key, f->drop ? "was dropped" : "goes on");
+    return rc;
+}
+
+static int run_recover(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    return sessions_with_store(cmd, env, argc, argv, CH_STORE_WANTED, sessions_recover);
+}
+
 /* --- search ---------------------------------------------------------------------- */
 
 static int hit_json(const struct chela_store_hit *h, void *user) {
@@ -629,6 +733,18 @@ const struct ch_cmd ch_cmd_sessions_erase = {
              "run it again.",
     .opts = erase_opts,
     .run = run_erase,
+};
+
+const struct ch_cmd ch_cmd_sessions_recover = {
+    .name = "sessions recover",
+    .args = "",
+    .summary = "list and release what waits after a restore",
+    .about = "After 'chela serve --recovered' each session waits that had a run in progress, a "
+             "paused run, a timer, an event or an unsent message in the restored store. Lists "
+             "these sessions with what may have happened already, and would happen again. "
+             "--release lets a session go on, --drop gives up what waits and cancels the run.",
+    .opts = recover_opts,
+    .run = run_recover,
 };
 
 const struct ch_cmd ch_cmd_sessions_search = {

@@ -25,6 +25,7 @@ const struct ch_cmd *const ch_command_table[] = {
     &ch_cmd_sessions_import,
     &ch_cmd_sessions_delete,
     &ch_cmd_sessions_erase,
+    &ch_cmd_sessions_recover,
     &ch_cmd_sessions_search,
     &ch_cmd_sessions_compact,
     &ch_cmd_replay,

@@ -81,11 +81,12 @@ static char **service_read_variables(bool socket) {
 }
 
 /* Allocations are released with the process image. */
-void ch_service_exec(bool socket) {
+void ch_service_exec(bool socket, const char *without) {
     size_t n, count = 0;
     char *words = service_read_words(&n), **argv = ch_must(calloc(n + 1, sizeof(*argv)));
     for (char *at = words; at < words + n; at += strlen(at) + 1)
-        argv[count++] = at;
+        if (strcmp(at, without) != 0)
+            argv[count++] = at;
     if (count && (!socket || dup2(SPARE_SOCKET, FIRST_SOCKET) == FIRST_SOCKET))
         execvpe(argv[0], argv, service_read_variables(socket));
 }

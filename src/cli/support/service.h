@@ -11,9 +11,9 @@
  * them. */
 const char *ch_service_socket(void);
 
-/* Restart the program in this process, with the same command line and, if given, the
- * socket. Returns only on failure. */
-void ch_service_exec(bool socket);
+/* Restart the program in this process, with the same command line, except the option `without`,
+ * and, if given, the socket. Returns only on failure. */
+void ch_service_exec(bool socket, const char *without);
 
 /* err: why the gateway cannot listen. If the address is in use, it may still belong to the workers
  * of a process that was killed: they give it up when they have accepted what waits there. True,

@@ -19,6 +19,7 @@
 #include "gateway/lane/orphans.h"
 #include "gateway/request/gateway_state.h"
 #include "io/worker.h"
+#include "store/owner.h"
 #include "store/store.h"
 
 #define LOOK_BACK_MS (24 * 60 * 60 * 1000) /* idle sessions that were used since then */
@@ -33,6 +34,7 @@ struct recovered_item {
     size_t n;
     uint64_t attempts;
     bool held; /* MESSAGE: another process may hold the lease of its session */
+    bool waits; /* MESSAGE: its session waits for a person after a restore */
     bool left; /* MESSAGE: the process that wrote it left it to the one that is connected */
 };
 
@@ -111,6 +113,7 @@ static int recover_session(const struct chela_store_session *s, void *user) {
 static int check_lease(const struct chela_store_session *s, void *user) {
     struct recovered_item *f = user;
     f->held = ch_orphans_lease_is_held(s, ch_store_now());
+    f->waits = ch_owner_is_held(s->owner);
     return 0;
 }
 
@@ -257,6 +260,8 @@ static bool recovery_may_take(const struct ch_chat_recovery *r, const struct rec
                    ? recovery_reads_overrides(ch_chat_service_of_session(gw, f->key))
                    : !open;
     int64_t age = ch_orphans_age(gw->orphans, f->id);
+    if (f->waits)
+        return false;
     if (r->first && !ch_gateway_is_shared(gw))
         return f->kind != EVENT || !open;
     if (f->kind == EVENT)

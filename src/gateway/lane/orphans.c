@@ -75,5 +75,6 @@ bool ch_orphans_is_first_scan(const struct ch_orphans *o) {
 }
 
 bool ch_orphans_lease_is_held(const struct chela_store_session *s, int64_t now) {
-    return *s->owner && ch_lease_is_current(s->until, now) && !ch_owner_is_dead(s->owner);
+    return ch_owner_is_held(s->owner) ||
+           (*s->owner && ch_lease_is_current(s->until, now) && !ch_owner_is_dead(s->owner));
 }
