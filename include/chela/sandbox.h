@@ -16,8 +16,8 @@ CHELA_BEGIN_DECLS
 struct chela_sandbox_limits {
     size_t size;              /* set by CHELA_SANDBOX_LIMITS */
     int64_t cpu_ms;           /* CPU time of a process: 2 hours */
-    /* bytes of data of a process, 4 GB, and of all processes of a command together, three
-     * quarters of the machine's memory */
+    /* bytes of memory of all processes of a command together: three quarters of the machine's;
+     * without namespaces, of data of a process: 4 GB */
     int64_t memory;
     int64_t file_size;        /* bytes of a file: 4 GB */
     int64_t files;            /* open files of a process: 4096 */

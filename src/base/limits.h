@@ -150,6 +150,9 @@
 #define CH_LIMIT_GIT_INDEX (64 * CH_MB)   /* index of a repository, searched for submodules */
 #define CH_LIMIT_SPECIALS 4096            /* files that others execute, known before a command */
 #define CH_LIMIT_SOCKETS 64               /* Unix sockets hidden from one sandbox */
+#define CH_LIMIT_BOX_HOSTS (1 * CH_MB)    /* /etc/hosts that gets the name of the sandbox */
+#define CH_LIMIT_BOX_MOVES 64             /* directories of a layer that are moved at one time */
+#define CH_LIMIT_BOX_MOVE_DEPTH 200       /* levels of a directory of a layer that can be moved */
 #define CH_LIMIT_SCAN_BYTES (256 * CH_MB) /* paths that wait in a search after a command */
 #define CH_LIMIT_LAYER_CHANGES 200000     /* changes of a session that wait for review */
 #define CH_LIMIT_LAYER_DEPTH 200          /* nested directories of a workspace under review */
@@ -697,6 +700,8 @@
 #define CH_DEFAULT_MAIL_MS 45000          /* time to send one mail */
 #define CH_DEFAULT_BOX_CPU_S 7200 /* processor time of one process in the sandbox, in seconds */
 #define CH_DEFAULT_BOX_MEMORY ((uint64_t)4096 * CH_MB) /* memory of one process in the sandbox */
+#define CH_DEFAULT_BOX_DISK ((uint64_t)8192 * CH_MB) /* disk that one command fills */
+#define CH_DEFAULT_BOX_DISK_FILES 1000000 /* files that one command makes */
 #define CH_DEFAULT_BOX_FILE ((uint64_t)4096 * CH_MB) /* one file written in the sandbox */
 #define CH_DEFAULT_BOX_FILES 4096         /* open files of one process in the sandbox */
 #define CH_DEFAULT_BOX_PROCESSES 1024     /* processes and threads of one command in the sandbox */

@@ -184,8 +184,8 @@ const struct ch_option ch_options[] = {
      MOST_SECONDS, .otherwise = "7200",
      .help = "processor time of one process"},
     {CH_SCOPE_FILE, "sandbox.limits.memoryMb", CH_CFG_LIMIT, 0, BOX(limits.memory), 0, MOST_MB,
-     .otherwise = "4096",
-     .help = "memory of one process, and of all processes together"},
+     .help = "memory of all processes of a command together; default: three quarters of the "
+             "machine's; without namespaces, of one process (`4096`)"},
     {CH_SCOPE_FILE, "sandbox.limits.fileMb", CH_CFG_LIMIT, 0, BOX(limits.file_size), 0, MOST_MB,
      .otherwise = "4096",
      .help = "size of one file that a program writes"},

@@ -36,6 +36,7 @@ enum { CH_FD_REPORT = 3, CH_FD_STATUS, CH_FD_READY, CH_FD_SYSCTL, CH_FD_FIRST_FR
 #define CH_EXIT_BROKEN 125               /* the sandbox itself failed; see the report */
 #define CH_BOX_SELF "/run/chela-sandbox" /* this program, inside bubblewrap's box */
 #define CH_BOX_TMP "/tmp"
+#define CH_BOX_NAME "sandbox" /* of the machine */
 
 struct ch_paths {
     const char **p; /* NULL-terminated, or NULL; borrowed from argv */

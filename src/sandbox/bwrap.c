@@ -89,7 +89,7 @@ static void add_namespaces(struct ch_argv *w, const struct ch_box *box) {
     bwrap_add(w, "--unshare-cgroup-try", "--as-pid-1", "--die-with-parent");
     if (!box->network)
         ch_argv_add(w, "--unshare-net");
-    bwrap_add(w, "--hostname", "sandbox", NULL);
+    bwrap_add(w, "--hostname", CH_BOX_NAME, NULL);
     bwrap_add(w, "--cap-drop", "ALL", NULL);
     if (ch_is_privileged()) /* to empty the bounding set; dropped before the command runs */
         bwrap_add(w, "--cap-add", "CAP_SETPCAP", NULL);

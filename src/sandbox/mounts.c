@@ -344,6 +344,6 @@ void ch_mounts_make(const struct ch_box *box, const struct ch_box_view *view) {
         mounts_fail("leave", "the old root");
     if (!box->network)
         raise_loopback();
-    if (sethostname("sandbox", 7) < 0)
+    if (sethostname(CH_BOX_NAME, strlen(CH_BOX_NAME)) < 0)
         mounts_fail("name", "the box");
 }

@@ -14,7 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/grow.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "sandbox/closed.h"
 #include "sandbox/options.h"
@@ -127,6 +129,20 @@ static void add_lookup(struct ch_box_view *view) {
     ch_view_add(view, CH_STEP_TEXT, text, path);
 }
 
+/* The name of the box has an address: programs look up the name of their machine, and end if it has
+ * none. A file beyond the bound stays as it is. */
+static void add_own_name(struct ch_box_view *view) {
+    CH_BUF_AUTO hosts = {0};
+    struct chela_error err = {0};
+    const char *path = ch_real_path("/etc/hosts");
+
+    if (!path || !ch_view_covers(view, path) ||
+        ch_file_load(path, CH_LIMIT_BOX_HOSTS, &hosts, &err) < 0 || memchr(hosts.p, 0, hosts.n))
+        return;
+    ch_view_add(view, CH_STEP_TEXT,
+                ch_text("%s\n127.0.0.1 " CH_BOX_NAME "\n", ch_buf_str(&hosts)), path);
+}
+
 /* Shorter paths first, so that no mount covers an earlier one inside it. */
 static int by_length(const void *a, const void *b) {
     size_t x = strlen(((const struct ch_view_step *)a)->dst),
@@ -206,6 +222,7 @@ void ch_view_make(struct ch_box_view *view, struct ch_box *box) {
     view_close(view, box);
     if (!box->network)
         add_lookup(view);
+    add_own_name(view);
     ch_view_add(view, CH_STEP_PROC, NULL, "/proc");
     uint64_t shm = box->limits.tmp / SHM_PART; /* both together: the limit */
     ch_view_add(view, CH_STEP_DEV, NULL, "/dev");

@@ -218,9 +218,13 @@ static uint64_t usual_total(void) {
     return pages > 0 && size > 0 ? (uint64_t)pages / 4 * 3 * (uint64_t)size : CH_DEFAULT_BOX_MEMORY;
 }
 
-static void add_limits(struct words *w, const struct ch_sandbox_limits *l) {
+/* The memory of one process is limited only where nothing adds up that of all: the limit counts
+ * what a process reserves, and sanitizers reserve terabytes. */
+static void add_limits(struct words *w, const struct ch_sandbox_facts *f,
+                       const struct ch_sandbox_limits *l) {
     add_limit(w, "cpu", l->cpu_s, CH_DEFAULT_BOX_CPU_S);
-    add_limit(w, "data", l->memory, CH_DEFAULT_BOX_MEMORY);
+    if (!f->bwrap && !f->own)
+        add_limit(w, "data", l->memory, CH_DEFAULT_BOX_MEMORY);
     add_limit(w, "total", l->memory, usual_total());
     add_limit(w, "file", l->file_size, CH_DEFAULT_BOX_FILE);
     add_limit(w, "files", l->files, CH_DEFAULT_BOX_FILES);
@@ -287,7 +291,7 @@ static int make_argv(struct words *w, const struct ch_sandbox_facts *f,
         add_option(w, "git-name", cmd->git_name);
     if (cmd->git_email)
         add_option(w, "git-email", cmd->git_email);
-    add_limits(w, &policy->limits);
+    add_limits(w, f, &policy->limits);
     sandbox_policy_add(w, "--");
     for (const char *const *word = cmd->argv; *word; word++)
         sandbox_policy_add(w, *word);

@@ -216,6 +216,14 @@ static void test_daily_life(enum box_machine machine) {
         {"many processes", "for i in 1 2 3 4 5 6 7 8; do sleep 0.01 & done; wait", false},
         {"its own servers", "bash -c 'exec 3<>/dev/tcp/127.0.0.1/1' 2>&1 | grep -q refused", true},
         {"a name", "test $(uname -n) = sandbox", true},
+        {"its address", "getent hosts sandbox | grep -q ^127", true},
+        {"a sanitizer",
+         "command -v cc >/dev/null || exit 0; echo 'int main(void){return 0;}' > t.c && "
+         "cc -fsanitize=address -o t t.c || exit 0; ./t",
+         true},
+        {"a debugger",
+         "./attacker attack ptrace | grep ESCAPED && ./attacker attack vm-read | grep ESCAPED",
+         true},
         {"it is not process 1", "test $$ != 1", false},
     };
 
