@@ -62,6 +62,7 @@ struct ch_box {
     pid_t parent;                       /* required parent, die otherwise; 0: not checked */
     bool hold;                          /* no command: hold the layer mounted (overlay.h) */
     pid_t layer;                        /* the process that holds it; 0: there is no layer */
+    int renames; /* in a layer, no option: the command's socket to init; 0: none (renames.h) */
     const char *upper, *work;           /* directories of the layer, with `hold` */
     const char *workspace, *cwd;        /* absolute; workspace may be NULL */
     struct ch_paths writable, readable; /* absolute */

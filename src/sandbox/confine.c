@@ -24,6 +24,7 @@
 #include "sandbox/filter.h"
 #include "sandbox/mounts.h"
 #include "sandbox/options.h"
+#include "sandbox/renames.h"
 #include "sandbox/report.h"
 #include "sandbox/view.h"
 
@@ -305,6 +306,13 @@ _Noreturn static void confine_run(const struct ch_argv *paths, char **argv, char
            strerror(error));
 }
 
+void ch_confine_helper(const struct ch_box *box) {
+    drop_capabilities(box);
+    if (box->landlock)
+        lock_files(box);
+    set_limits(&box->limits);
+}
+
 /* Nothing is allocated after the memory limit is set. */
 void ch_confine_exec(const struct ch_box *box) {
     char **env = make_environment(box);
@@ -321,6 +329,8 @@ void ch_confine_exec(const struct ch_box *box) {
     if (box->landlock)
         lock_files(box);
     set_limits(&box->limits);
+    if (box->renames)
+        ch_renames_begin(box->renames);
     if (box->seccomp)
         lock_calls(box);
     if (box->trial)

@@ -15,6 +15,8 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 
@@ -325,6 +327,39 @@ void ch_filter_build(struct ch_filter *f, enum ch_machine machine, enum ch_socke
         f->denied++;
     }
     filter_give(f, SECCOMP_RET_ALLOW);
+}
+
+void ch_filter_build_renames(struct ch_filter *f, enum ch_machine machine) {
+    static const int numbers[][CH_MACHINES] = {
+        {82, NONE}, /* rename */
+        {264, 38},  /* renameat */
+        {316, 276}, /* renameat2 */
+    };
+
+    f->n = 0;
+    f->denied = 0;
+    filter_load(f, offsetof(struct seccomp_data, arch));
+    filter_emit(f,
+                (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, audit_arch[machine], 1, 0));
+    filter_give(f, SECCOMP_RET_ALLOW); /* the other filter ends such a process */
+    filter_load(f, offsetof(struct seccomp_data, nr));
+    for (size_t i = 0; i < CH_LEN(numbers); i++)
+        if (numbers[i][machine] != NONE)
+            give_if(f, BPF_JEQ, (uint32_t)numbers[i][machine], SECCOMP_RET_USER_NOTIF);
+    filter_give(f, SECCOMP_RET_ALLOW);
+}
+
+/* With the second flag, which Linux has since 5.19, no signal repeats a call that was begun. */
+int ch_filter_listen(const struct ch_filter *f) {
+    static const unsigned flags[] = {
+        SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV,
+        SECCOMP_FILTER_FLAG_NEW_LISTENER};
+    struct sock_fprog program = {.len = f->n, .filter = (struct sock_filter *)f->code};
+    long fd = -1;
+
+    for (size_t i = 0; fd < 0 && i < CH_LEN(flags); i++)
+        fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags[i], &program);
+    return fd < 0 ? -errno : (int)fd;
 }
 
 int ch_filter_apply(const struct ch_filter *f) {

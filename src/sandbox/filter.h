@@ -36,6 +36,13 @@ struct ch_filter {
 void ch_filter_build(struct ch_filter *f, enum ch_machine machine, enum ch_sockets sockets,
                      bool bare);
 
+/* A filter that stops calls which rename a file until a listener has answered; all else is
+ * allowed. */
+void ch_filter_build_renames(struct ch_filter *f, enum ch_machine machine);
+
+/* As ch_filter_apply, for a filter that stops calls: returns the listener, or -errno. */
+int ch_filter_listen(const struct ch_filter *f);
+
 /* Apply f to this process and its descendants. no_new_privs must be set.
  * Returns 0 or -errno. */
 int ch_filter_apply(const struct ch_filter *f);

@@ -4,10 +4,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,6 +18,7 @@
 #include "sandbox/confine.h"
 #include "sandbox/gateway.h"
 #include "sandbox/memory.h"
+#include "sandbox/renames.h"
 #include "sandbox/report.h"
 
 #define RESERVED_PIDS 300 /* lower numbers are used only before the first wrap */
@@ -83,6 +87,48 @@ static void init_wait_for_signals(sigset_t *set) {
     signal(SIGTERM, SIG_DFL);
 }
 
+/* --- renames in a layer */
+
+static struct ch_renames renames = {.listener = -1};
+static int signals = -1; /* signalfd, with a listener */
+
+static int open_pair(struct ch_box *box) {
+    int pair[2];
+
+    if (!box->layer || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+        return -1;
+    box->renames = pair[1];
+    return pair[0];
+}
+
+static void take_renames(const struct ch_box *box, int socket, const sigset_t *set) {
+    if (socket < 0)
+        return;
+    close(box->renames);
+    ch_renames_open(&renames, box, socket);
+    close(socket);
+    if (renames.listener >= 0)
+        signals = signalfd(-1, set, SFD_CLOEXEC);
+}
+
+/* The next signal; -1: none yet. Answers renames meanwhile. */
+static int serve_renames(uint64_t limit) {
+    struct pollfd p[] = {{.fd = signals, .events = POLLIN},
+                         {.fd = renames.listener, .events = POLLIN}};
+    struct signalfd_siginfo info;
+
+    if (poll(p, 2, limit ? CH_MEMORY_POLL_NS / 1000000 : -1) <= 0)
+        return -1;
+    if (p[1].revents & POLLIN)
+        ch_renames_answer(&renames);
+    else if (p[1].revents) { /* no process is left that it could stop */
+        close(renames.listener);
+        renames.listener = -1;
+    }
+    bool got = p[0].revents & POLLIN && read(signals, &info, sizeof(info)) == sizeof(info);
+    return got ? (int)info.ssi_signo : -1;
+}
+
 static void say_ready(void) {
     ssize_t n = write(CH_FD_READY, "", 1);
 
@@ -99,6 +145,8 @@ static bool init_reap(pid_t command, int *status) {
         if (pid == command) {
             *status = s;
             ended = true;
+        } else {
+            ch_renames_ended(&renames, pid, s);
         }
     return ended;
 }
@@ -115,6 +163,8 @@ static void watch_memory(uint64_t limit) {
 static int next_signal(const sigset_t *set, uint64_t limit) {
     struct timespec soon = {.tv_nsec = CH_MEMORY_POLL_NS};
 
+    if (renames.listener >= 0 && signals >= 0)
+        return serve_renames(limit);
     return limit ? sigtimedwait(set, NULL, &soon) : sigwaitinfo(set, NULL);
 }
 
@@ -145,11 +195,13 @@ void ch_init(struct ch_box *box) {
     if (box->proxy)
         box->proxy_port = ch_gateway_open();
     init_wait_for_signals(&set);
+    int socket = open_pair(box);
     pid_t command = fork();
     if (command < 0)
         ch_die("unavailable", "the sandbox cannot fork: %s", strerror(errno));
     if (command == 0)
         ch_confine_exec(box);
+    take_renames(box, socket, &set);
     say_ready();
     ch_null_stdio();
     for (;;) {

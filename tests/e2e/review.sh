@@ -175,6 +175,61 @@ same "the file is real" web "$(cat "$space/web.txt")"
 stop_serving
 rm "$space/chela.yaml"
 
+# --- directories that are moved: programs expect one file system
+mkdir -p "$space/w/d/e" "$space/w/d/shut" "$space/w/k" "$space/w/m/n" "$space/w/r/old"
+for i in 0 1 2 3 4 5 6 7; do mkdir -p "$space/w/many/$i/x" && echo "$i" >"$space/w/many/$i/x/y"; done
+(cd "$space/w" && echo f >d/f && echo g >d/e/g && ln -s f d/link && mkfifo d/fifo && echo s >d/shut/s && chmod 500 d/shut &&
+    touch -d @1500000000 d/e d && echo l >k/l && echo p >m/n/p && echo >file && echo a >r/old/a && git -C r init -q && git -C r add . &&
+    git -C r -c user.name=a -c user.email=a@b commit -qm first)
+cat >"$space/w/moves.py" <<'PY'
+import errno, os, signal, threading
+def says(name, fn, want):
+    try:
+        fn(); got = 0
+    except OSError as e:
+        got = e.errno
+    if got != want: print('WRONG', name, errno.errorcode.get(got, got))
+os.rename('d', 'moved')
+says('the old name is gone', lambda: os.stat('d'), errno.ENOENT)
+assert sorted(os.listdir('moved')) == ['e', 'f', 'fifo', 'link', 'shut'], os.listdir('moved')
+assert open('moved/f').read() == 'f\n' and open('moved/e/g').read() == 'g\n'
+assert os.readlink('moved/link') == 'f' and os.stat('moved/shut').st_mode & 0o7777 == 0o500
+assert int(os.stat('moved').st_mtime) == 1500000000 and int(os.stat('moved/e').st_mtime) == 1500000000
+says('into itself', lambda: os.rename('moved', 'moved/e/x'), errno.EINVAL)
+says('to a directory that is not empty', lambda: os.rename('k', 'moved'), errno.ENOTEMPTY)
+says('to a file', lambda: os.rename('k', 'file'), errno.ENOTDIR)
+says('to another file system', lambda: os.rename('k', '/tmp/k'), errno.EXDEV)
+says('to nowhere', lambda: os.rename('k', 'no/k'), errno.ENOENT)
+says('of nothing', lambda: os.rename('nothing', 'x'), errno.ENOENT)
+os.mkdir('empty')
+says('to an empty directory', lambda: os.rename('k', 'empty'), 0)
+assert os.listdir('empty') == ['l']
+fd = os.open('m', os.O_RDONLY)
+says('beside a descriptor', lambda: os.rename('n', 'o/', src_dir_fd=fd, dst_dir_fd=fd), 0)
+says('by an absolute name', lambda: os.rename(os.getcwd() + '/m/', os.getcwd() + '/mm'), 0)
+assert os.listdir('mm/o') == ['p']
+os.rename('mm', 'm'); os.rename('m', 'mm')
+ended = []
+def go(i):
+    os.rename('many/%d' % i, 'many/moved%d' % i); ended.append(i)
+signal.signal(signal.SIGALRM, lambda *a: None); signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+threads = [threading.Thread(target=go, args=(i,)) for i in range(8)]
+[t.start() for t in threads]; [t.join() for t in threads]
+signal.setitimer(signal.ITIMER_REAL, 0)
+assert len(ended) == 8 and sorted(os.listdir('many')) == ['moved%d' % i for i in range(8)]
+assert not [n for n in os.listdir('.') if n.startswith('.chela-move')]
+print('all', 'well')
+PY
+execute s7 "cd w && python3 moves.py && cd r && git mv old new && git status --short && mkfifo p"
+holds "directories of a layer can be moved" '[.[] | select(.type == "tool_result")][0].content | test("all well\n.*R  old/a -> new/a")'
+chela apply s7
+exits "moved directories can be applied" 0
+same "they are at their places" "f g 0 p" "$(cd "$space/w" && cat moved/f moved/e/g many/moved0/x/y mm/o/p | paste -sd' ')"
+same "and nowhere else" "" "$(cd "$space/w" && ls -d d k m/ many/0 2>/dev/null; find . -name '.chela-move*')"
+chela apply s7 --discard
+chmod 700 "$space/w/moved/shut"
+rm -rf "$space/w"
+
 # --- a killed process
 jq -nc '{rules: [{when: {turn: 1}, call: {tool: "exec", args: {command: "echo kept >k.txt; sleep 300"}}}, {say: "done"}]}' >"$tmp/rules.yaml"
 (cd "$space" && with_env "$program" run --model "scripted/$tmp/rules.yaml" --apply review --approve auto --session s6 go >/dev/null 2>&1) &
