@@ -40,10 +40,23 @@ static int commit_fail(struct chela_error *err, const char *path, int error) {
 
 /* --- the list */
 
-static void add_step(struct ch_commit *c, const char *head, const char *path) {
-    ch_buf_addf(&c->steps, "%s ", head);
-    ch_layer_escape(&c->steps, path);
-    ch_buf_addc(&c->steps, '\n');
+static void add_step(struct ch_buf *steps, const char *head, const char *path) {
+    ch_buf_addf(steps, "%s ", head);
+    ch_layer_escape(steps, path);
+    ch_buf_addc(steps, '\n');
+}
+
+/* A directory that its owner may not write gets this mode when its files are there, and before the
+ * directories above it. */
+static void add_closing(struct ch_commit *c, const struct ch_layer_change *change) {
+    CH_BUF_AUTO head = {0};
+    struct ch_buf closing = {0};
+
+    ch_buf_addf(&head, "mkdir %o", change->after_mode);
+    add_step(&closing, ch_buf_str(&head), change->path);
+    ch_buf_add(&closing, c->closing.p, c->closing.n);
+    ch_buf_release(&c->closing);
+    c->closing = closing;
 }
 
 static void add_put(struct ch_commit *c, const char *source, const struct ch_layer_change *change) {
@@ -54,7 +67,7 @@ static void add_put(struct ch_commit *c, const char *source, const struct ch_lay
     if (change->after != CH_NODE_LINK)
         ch_buf_addf(&head, " %o", change->after_mode);
     ch_buf_addf(&head, " %s", change->before_id);
-    add_step(c, ch_buf_str(&head), change->path);
+    add_step(&c->steps, ch_buf_str(&head), change->path);
 }
 
 int ch_commit_add(struct ch_commit *c, const struct ch_layer_change *change,
@@ -68,16 +81,18 @@ int ch_commit_add(struct ch_commit *c, const struct ch_layer_change *change,
         add_put(c, ch_buf_str(&text), change);
         return 0;
     case CH_NODE_DIRECTORY:
-        ch_buf_addf(&text, "mkdir %o", change->after_mode);
-        add_step(c, ch_buf_str(&text), change->path);
+        ch_buf_addf(&text, "mkdir %o", change->after_mode | 0700);
+        add_step(&c->steps, ch_buf_str(&text), change->path);
+        if ((change->after_mode & 0700) != 0700)
+            add_closing(c, change);
         return 0;
     case CH_NODE_NONE:
         if (change->before == CH_NODE_DIRECTORY) {
-            add_step(c, "rmdir", change->path);
+            add_step(&c->steps, "rmdir", change->path);
             return 0;
         }
         ch_buf_addf(&text, "rm %s", change->before_id);
-        add_step(c, ch_buf_str(&text), change->path);
+        add_step(&c->steps, ch_buf_str(&text), change->path);
         return 0;
     case CH_NODE_OTHER:
         break;
@@ -106,6 +121,7 @@ int ch_commit_add_text(struct ch_commit *c, const struct ch_layer_change *change
 
 void ch_commit_release(struct ch_commit *c) {
     ch_buf_release(&c->steps);
+    ch_buf_release(&c->closing);
 }
 
 /* --- a step */
@@ -221,6 +237,12 @@ static int make_directory(const struct step *s, unsigned mode) {
     if (mkdirat(s->dir, s->name, mode) < 0 && errno != EEXIST)
         return -errno;
     int fd = openat(s->dir, s->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct stat st;
+    if (fd < 0 && errno == EACCES) /* closed before an interruption */
+        return fstatat(s->dir, s->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) &&
+                       fchmodat(s->dir, s->name, mode, 0) == 0
+                   ? 0
+                   : -EACCES;
     int rc = fd < 0 || fchmod(fd, mode) < 0 ? -errno : 0;
     if (fd >= 0)
         close(fd);
@@ -238,6 +260,12 @@ static void add_record(struct step *s) {
     bool there = fstatat(s->dir, s->name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 
     ch_covered_add(&s->records, s->path, s->dir, s->name, there ? &st : NULL, true);
+}
+
+/* As a program does that changes a file of a directory which its owner may not write. */
+static bool open_parent_to_owner(const struct step *s, struct stat *st) {
+    return fstat(s->dir, st) == 0 && st->st_uid == geteuid() && (st->st_mode & 0300) != 0300 &&
+           fchmod(s->dir, (st->st_mode & 07777) | 0700) == 0;
 }
 
 static unsigned read_mode(struct ch_arena *a, struct ch_sv text) {
@@ -272,6 +300,11 @@ static int run_step(struct ch_work_layer *l, struct ch_arena *a, struct ch_sv li
     if (s.dir < 0)
         return s.dir == -ENOENT ? 0 : s.dir;
     int rc = carry_out(&s, verb, source, mode);
+    struct stat parent;
+    if (rc == -EACCES && open_parent_to_owner(&s, &parent)) {
+        rc = carry_out(&s, verb, source, mode);
+        fchmod(s.dir, parent.st_mode & 07777);
+    }
     if (rc == 0 && (put || link || rm))
         add_record(&s);
     *records = s.records;
@@ -312,6 +345,8 @@ int ch_commit_run(struct ch_commit *c, struct chela_error *err) {
 
     if (!c->steps.n)
         return 0;
+    ch_buf_add(&c->steps, c->closing.p, c->closing.n);
+    ch_buf_clear(&c->closing);
     ch_buf_addf(&path, "%s/" JOURNAL, c->layer->dir);
     if (syncfs(c->layer->fd) < 0) /* the contents, before the list that names them */
         return commit_fail(err, c->layer->dir, errno);

@@ -10,7 +10,7 @@
 
 struct ch_commit {
     struct ch_work_layer *layer;
-    struct ch_buf steps; /* owned */
+    struct ch_buf steps, closing; /* owned; closing: the last steps */
     unsigned texts;      /* contents that only the commit has */
 };
 

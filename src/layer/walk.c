@@ -147,6 +147,14 @@ static int walk_removed(struct walk *w, const struct pair *at, const char *name,
     return rc < 0 ? rc : walk_report(w, at, name, NULL, lower);
 }
 
+/* A directory that a command closed to its own user cannot be read or carried over. */
+static void open_to_owner(int dir, const char *name, struct stat *st) {
+    unsigned mode = (st->st_mode & 07777) | 0700;
+
+    if ((st->st_mode & 0500) != 0500 && fchmodat(dir, name, mode, 0) == 0)
+        st->st_mode |= 0700;
+}
+
 static int walk_name(struct walk *w, const struct pair *at, const char *name) {
     struct stat upper, lower;
     bool covers = at->lower >= 0 && fstatat(at->lower, name, &lower, AT_SYMLINK_NOFOLLOW) == 0;
@@ -155,6 +163,8 @@ static int walk_name(struct walk *w, const struct pair *at, const char *name) {
     if (fstatat(at->upper, name, &upper, AT_SYMLINK_NOFOLLOW) < 0)
         return walk_fail(w, errno);
     bool dir = S_ISDIR(upper.st_mode), both = dir && covers && S_ISDIR(lower.st_mode);
+    if (dir)
+        open_to_owner(at->upper, name, &upper);
     if (ch_layer_is_whiteout(&upper))
         return covers ? walk_removed(w, at, name, &lower) : 0;
     if (covers && dir != S_ISDIR(lower.st_mode)) { /* a file became a directory, or the reverse */

@@ -230,6 +230,21 @@ chela apply s7 --discard
 chmod 700 "$space/w/moved/shut"
 rm -rf "$space/w"
 
+# --- directories that their owner may not write, or not read
+mkdir -p "$space/w/shut" && echo s >"$space/w/shut/s" && chmod 500 "$space/w/shut"
+execute s8 "cd w && mkdir -p a/b closed/x && echo x >a/b/c && echo y >closed/x/y && chmod 555 a/b a && chmod 0 closed/x closed && chmod 700 shut && echo t >shut/t && rm shut/s && chmod 500 shut"
+chela apply s8
+exits "closed directories can be applied" 0
+same "with their modes, unless they close them to their owner" "555 555 700 500" "$(cd "$space/w" && stat -c %a a a/b closed shut | paste -sd' ')"
+chmod 700 "$space/w/closed" "$space/w/closed/x"
+same "and their files" "x y t" "$(cd "$space/w" && cat a/b/c closed/x/y shut/* | paste -sd' ')"
+execute s8 "cd w && chmod 700 closed/x && rm -r closed && mkdir n && echo n >n/n && chmod 0 n"
+chela apply s8 --discard
+exits "closed directories can be discarded" 0
+same "nothing of it waits" 0 "$(layers)"
+chmod -R u+rwx "$space/w"
+rm -rf "$space/w"
+
 # --- a killed process
 jq -nc '{rules: [{when: {turn: 1}, call: {tool: "exec", args: {command: "echo kept >k.txt; sleep 300"}}}, {say: "done"}]}' >"$tmp/rules.yaml"
 (cd "$space" && with_env "$program" run --model "scripted/$tmp/rules.yaml" --apply review --approve auto --session s6 go >/dev/null 2>&1) &
