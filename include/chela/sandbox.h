@@ -5,6 +5,7 @@
  * to the workspace only. */
 #ifndef CHELA_SANDBOX_H
 #define CHELA_SANDBOX_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,8 @@ struct chela_sandbox_limits {
     int64_t files;            /* open files of a process: 4096 */
     int64_t processes;        /* processes and threads of a command: 1024 */
     int64_t tmp;              /* bytes of the private /tmp: 1 GB */
+    int64_t disk;             /* bytes of the disk that a command fills: 8 GB */
+    int64_t disk_files;       /* files that a command makes: 1,000,000 */
 };
 #define CHELA_SANDBOX_LIMITS(...) {.size = sizeof(struct chela_sandbox_limits), __VA_ARGS__}
 
@@ -51,6 +54,9 @@ struct chela_sandbox_opts {
      * comma-separated patterns as for `egress` (docs/policy.md). A person is asked about other
      * hosts. */
     const char *network_hosts;
+    /* The home of programs stays: one directory for each workspace, below chela's state directory.
+     * False: each program has an empty one. */
+    bool home;
 };
 #define CHELA_SANDBOX_OPTS(...) {.size = sizeof(struct chela_sandbox_opts), __VA_ARGS__}
 

@@ -190,6 +190,7 @@ struct ch_conf_outside {
 /* What the programs of tools can access. */
 struct ch_conf_sandbox {
     const char *mode, *network;
+    bool home;
     const char *const *writable, *const *readable, *const *protect; /* NULL-terminated */
     struct chela_sandbox_limits limits; /* sizes in MB */
 };

@@ -380,6 +380,7 @@ static const struct chela_sandbox_opts *sandbox_of(const chela_config *cfg) {
     l->memory = config_bytes_of(c->limits.memory);
     l->file_size = config_bytes_of(c->limits.file_size);
     l->tmp = config_bytes_of(c->limits.tmp);
+    l->disk = config_bytes_of(c->limits.disk);
     *o = (struct chela_sandbox_opts)CHELA_SANDBOX_OPTS(.mode = CHOICE(SANDBOX_MODE, c->mode),
                                                        .network = is_network_word(c->network)
                                                                       ? CHOICE(NETWORK, c->network)
@@ -392,7 +393,8 @@ static const struct chela_sandbox_opts *sandbox_of(const chela_config *cfg) {
                                                        .protect = c->protect,
                                                        .ask = own_file(cfg),
                                                        .hide = private_files(cfg),
-                                                       .limits = l);
+                                                       .limits = l,
+                                                       .home = c->home);
     return o;
 }
 

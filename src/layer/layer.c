@@ -25,11 +25,16 @@
 #define META "layer.json"
 
 const char *ch_layer_home(struct ch_arena *a) {
+    return ch_state_part(a, "layers");
+}
+
+const char *ch_state_part(struct ch_arena *a, const char *part) {
     const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
 
     if (state && state[0] == '/')
-        return ch_arena_printf(a, "%s/chela/layers", state);
-    return home && home[0] == '/' ? ch_arena_printf(a, "%s/.local/state/chela/layers", home) : NULL;
+        return ch_arena_printf(a, "%s/chela/%s", state, part);
+    return home && home[0] == '/' ? ch_arena_printf(a, "%s/.local/state/chela/%s", home, part)
+                                  : NULL;
 }
 
 static int no_layer(const struct ch_layer_opts *o, struct chela_error *err) {
@@ -151,8 +156,7 @@ static int layer_lock(struct ch_work_layer *l, struct chela_error *err) {
                : layer_fail(l, "lock", err);
 }
 
-/* Directories of a path that do not exist, for the user alone. */
-static int make_home(const char *home) {
+int ch_state_make(const char *home) {
     CH_BUF_AUTO path = {0};
 
     for (const char *at = home; *at; at++) {
@@ -183,7 +187,7 @@ static int make_parts(struct ch_work_layer *l, struct chela_error *err) {
 
 static int layer_make(struct ch_work_layer *l, const char *home, const struct ch_layer_opts *o,
                       struct chela_error *err) {
-    int rc = make_home(home);
+    int rc = ch_state_make(home);
 
     if (rc < 0)
         return ch_fail(err, CHELA_EIO, "%s cannot be made: %s (set XDG_STATE_HOME)", home,

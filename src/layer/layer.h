@@ -51,6 +51,10 @@ int ch_layer_remove(struct ch_work_layer *l, struct chela_error *err);
 
 /* The directory of all layers; NULL: neither XDG_STATE_HOME nor HOME is set. */
 const char *ch_layer_home(struct ch_arena *a);
+/* The same for another part of chela's state directory. */
+const char *ch_state_part(struct ch_arena *a, const char *part);
+/* Makes the directories of a path that do not exist, for the user alone. Returns 0 or -errno. */
+int ch_state_make(const char *path);
 
 /* Finishes the commits of all layers that were interrupted. Says so in the log. */
 void ch_layers_recover(void);

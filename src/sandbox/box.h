@@ -36,6 +36,7 @@ enum { CH_FD_REPORT = 3, CH_FD_STATUS, CH_FD_READY, CH_FD_SYSCTL, CH_FD_FIRST_FR
 #define CH_EXIT_BROKEN 125               /* the sandbox itself failed; see the report */
 #define CH_BOX_SELF "/run/chela-sandbox" /* this program, inside bubblewrap's box */
 #define CH_BOX_TMP "/tmp"
+#define CH_BOX_HOME "/run/home" /* a home that stays, inside a box with mounts */
 #define CH_BOX_NAME "sandbox" /* of the machine */
 
 struct ch_paths {
@@ -44,7 +45,7 @@ struct ch_paths {
 };
 
 struct ch_box_limits { /* 0: unchanged */
-    uint64_t cpu_s, data, total, file_size, files, processes, tmp;
+    uint64_t cpu_s, data, total, file_size, files, processes, tmp, disk, disk_files;
 };
 
 struct ch_box {
@@ -65,6 +66,7 @@ struct ch_box {
     int renames; /* in a layer, no option: the command's socket to init; 0: none (renames.h) */
     const char *upper, *work;           /* directories of the layer, with `hold` */
     const char *workspace, *cwd;        /* absolute; workspace may be NULL */
+    const char *home; /* a directory of the host that stays; NULL: the box makes one */
     struct ch_paths writable, readable; /* absolute */
     struct ch_paths protect;            /* absolute or below the workspace; "name?": only if
                                            it exists */

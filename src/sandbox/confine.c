@@ -37,6 +37,8 @@ _Noreturn static void missing(const char *layer, int error) {
 }
 
 static const char *home(const struct ch_box *box) {
+    if (box->home)
+        return box->outer == CH_OUTER_NONE ? box->home : CH_BOX_HOME;
     return ch_text("%s/home", box->tmp);
 }
 
@@ -66,7 +68,10 @@ static void write_git_config(const struct ch_box *box) {
     if (geteuid() == 0)
         ch_buf_add_str(&text, "[safe]\n\tdirectory = *\n");
     const char *path = ch_text("%s/.gitconfig", home(box));
+    unlink(path); /* an earlier command's, in a home that stays */
     int fd = text.n ? open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600) : -1;
+    if (fd < 0 && errno == EEXIST) /* of a command that began at the same time */
+        return;
     if (text.n && (fd < 0 || write(fd, text.p, text.n) != (ssize_t)text.n))
         ch_die("unavailable", "the sandbox cannot make %s: %s", path, strerror(errno));
     if (fd >= 0)
@@ -74,7 +79,7 @@ static void write_git_config(const struct ch_box *box) {
 }
 
 void ch_confine_home(const struct ch_box *box) {
-    if (mkdir(home(box), 0700) < 0 && errno != EEXIST)
+    if (!box->home && mkdir(home(box), 0700) < 0 && errno != EEXIST)
         ch_die("unavailable", "the sandbox cannot make %s: %s", home(box), strerror(errno));
     write_git_config(box);
 }
@@ -178,6 +183,8 @@ static int allow_in_box(struct ch_landlock *l, const struct ch_box *box) {
         rc = ch_landlock_allow(l, box->writable.p[i], CH_MAY_WRITE);
     if (rc == 0 && box->workspace)
         rc = ch_landlock_allow(l, box->workspace, CH_MAY_WRITE);
+    if (rc == 0 && box->home)
+        rc = ch_landlock_allow(l, CH_BOX_HOME, CH_MAY_WRITE);
     return rc == 0 ? ch_landlock_allow(l, box->tmp, CH_MAY_WRITE) : rc;
 }
 

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "sandbox/confine.h"
+#include "sandbox/disk.h"
 #include "sandbox/gateway.h"
 #include "sandbox/memory.h"
 #include "sandbox/renames.h"
@@ -112,7 +113,7 @@ static void take_renames(const struct ch_box *box, int socket, const sigset_t *s
 }
 
 /* The next signal; -1: none yet. Answers renames meanwhile. */
-static int serve_renames(uint64_t limit) {
+static int serve_renames(bool limit) {
     struct pollfd p[] = {{.fd = signals, .events = POLLIN},
                          {.fd = renames.listener, .events = POLLIN}};
     struct signalfd_siginfo info;
@@ -159,8 +160,14 @@ static void watch_memory(uint64_t limit) {
     kill(-1, SIGKILL);
 }
 
-/* The next signal; -1: none within the time after which the memory is looked at. */
-static int next_signal(const sigset_t *set, uint64_t limit) {
+/* End the command if it fills the disk. */
+static void watch_disk(struct ch_disk *d) {
+    if (ch_disk_is_over(d))
+        kill(-1, SIGKILL);
+}
+
+/* The next signal; -1: none within the time after which the limits are looked at. */
+static int next_signal(const sigset_t *set, bool limit) {
     struct timespec soon = {.tv_nsec = CH_MEMORY_POLL_NS};
 
     if (renames.listener >= 0 && signals >= 0)
@@ -168,8 +175,8 @@ static int next_signal(const sigset_t *set, uint64_t limit) {
     return limit ? sigtimedwait(set, NULL, &soon) : sigwaitinfo(set, NULL);
 }
 
-/* Processes that end all the time must not put the look at the memory off: the clock decides. */
-static bool memory_is_due(int64_t *at) {
+/* Processes that end all the time must not put the look at the limits off: the clock decides. */
+static bool look_is_due(int64_t *at) {
     struct timespec t;
 
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -181,7 +188,9 @@ static bool memory_is_due(int64_t *at) {
 }
 
 void ch_init(struct ch_box *box) {
-    uint64_t limit = box->limits.total;
+    const struct ch_box_limits *l = &box->limits;
+    bool limit = l->total || l->disk || l->disk_files;
+    struct ch_disk disk;
     int64_t look_at = 0;
     int status = 0;
     sigset_t set;
@@ -192,6 +201,7 @@ void ch_init(struct ch_box *box) {
         bound_numbers(box);
     close(CH_FD_SYSCTL);
     ch_confine_home(box);
+    ch_disk_begin(&disk, box);
     if (box->proxy)
         box->proxy_port = ch_gateway_open();
     init_wait_for_signals(&set);
@@ -210,8 +220,11 @@ void ch_init(struct ch_box *box) {
             kill(-1, SIGTERM); /* every process in the box except this one */
         else if (sig == SIGCHLD && init_reap(command, &status))
             break;
-        if (limit && memory_is_due(&look_at))
-            watch_memory(limit);
+        if (!limit || !look_is_due(&look_at))
+            continue;
+        if (l->total)
+            watch_memory(l->total);
+        watch_disk(&disk);
     }
     ch_status_write(status);
     _exit(0);

@@ -13,8 +13,8 @@ struct ch_move_end {
     const char *path;
 };
 
-/* What renameat2 does to a directory within one file system. flags: RENAME_NOREPLACE or 0. Returns 0
- * or -errno; -EXDEV: the directory contains mounts, or the two places are on different ones. */
+/* What renameat2 does to a directory within one file system. flags: RENAME_NOREPLACE or 0. Returns
+ * 0 or -errno; -EXDEV: the directory contains mounts, or the two places are on different ones. */
 int ch_move_directory(const struct ch_move_end *from, const struct ch_move_end *to,
                       unsigned flags);
 

@@ -42,6 +42,7 @@ static const struct option {
     {"tmp", TEXT, AT(tmp)},
     {"git-name", TEXT, AT(git_name)},
     {"git-email", TEXT, AT(git_email)},
+    {"home", TEXT, AT(home)},
     {"writable", PATH, AT(writable)},
     {"readable", PATH, AT(readable)},
     {"protect", PATH, AT(protect)},
@@ -55,6 +56,8 @@ static const struct option {
     {"limit-files", NUMBER, AT(limits.files)},
     {"limit-processes", NUMBER, AT(limits.processes)},
     {"limit-tmp", NUMBER, AT(limits.tmp)},
+    {"limit-disk", NUMBER, AT(limits.disk)},
+    {"limit-disk-files", NUMBER, AT(limits.disk_files)},
 };
 
 static const char *const outer_names[] = {

@@ -230,6 +230,8 @@ void ch_view_make(struct ch_box_view *view, struct ch_box *box) {
     ch_view_add(view, CH_STEP_TMPFS, NULL, CH_BOX_TMP);
     view->steps[view->n - 1].size = box->limits.tmp - shm;
     ch_view_add(view, CH_STEP_DIR, NULL, "/run");
+    if (box->home)
+        ch_view_add(view, CH_STEP_RW, box->home, CH_BOX_HOME);
     ch_view_add(view, CH_STEP_DIR, NULL, "/var");
     ch_view_add(view, CH_STEP_SYMLINK, "../tmp", "/var/tmp");
     if (box->network)
@@ -324,5 +326,7 @@ int ch_view_allow(struct ch_landlock *l, const struct ch_box *box) {
         rc = allow_paths(l, &box->writable, CH_MAY_WRITE);
     if (rc == 0 && box->workspace)
         rc = ch_landlock_allow(l, box->workspace, CH_MAY_WRITE);
+    if (rc == 0 && box->home)
+        rc = ch_landlock_allow(l, box->home, CH_MAY_WRITE);
     return rc == 0 ? ch_landlock_allow(l, box->tmp, CH_MAY_WRITE) : rc;
 }

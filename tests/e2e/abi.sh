@@ -40,7 +40,7 @@ broken() { # NAME HEADER SED-SCRIPT EXPECTED
 broken "a member in the middle" session.h 's/^    int64_t max_turns; .*/    int64_t fresh;\n&/' \
     "member chela_limits.max_turns: 16 8 int64_t; on record: 8 8 int64_t"
 broken "a member that is gone" session.h '/^    int64_t max_tool_calls; /d' "member chela_limits.max_tool_calls is gone"
-broken "a member at the end" sandbox.h 's/^    int64_t tmp; .*/&\n    int64_t fresh;/' ""
+broken "a member at the end" sandbox.h 's/^    int64_t disk_files; .*/&\n    int64_t fresh;/' ""
 broken "a member in the padding at the end" session.h 's/^    int sum_up;/&\n    int fresh;/' \
     "member chela_limits.fresh is new, and lies within the 64 bytes on record"
 broken "another type of the same size" session.h 's/^    int64_t timeout_ms; /    double timeout_ms; /' \

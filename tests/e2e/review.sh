@@ -76,6 +76,10 @@ same "nothing waits any more" 0 "$(layers)"
 chela diff s1
 exits "diff of a session without changes says so" 2
 
+jq -nc '[{tool: "exec", args: {command: "pwd", cwd: "nowhere"}}]' >"$tmp/calls"
+run_calls s1 "$(cat "$tmp/calls")"
+holds "a command that cannot start says why" '[.[] | select(.type == "tool_result")][0] | .is_error and (.content | test("nowhere"))'
+
 # --- discard
 execute s2 "echo bad >a.txt; echo bad >bad.txt"
 chela apply s2 --discard

@@ -321,17 +321,6 @@ static int try_mount(const char *dir, int fd, const char *workspace,
     return rc;
 }
 
-static int make_directories(const char *path) {
-    CH_BUF_AUTO above = {0};
-
-    for (const char *at = path; *at; at++) {
-        if (*at == '/' && at != path && mkdir(ch_buf_str(&above), 0700) < 0 && errno != EEXIST)
-            return -1;
-        ch_buf_addc(&above, *at);
-    }
-    return mkdir(path, 0700) < 0 && errno != EEXIST ? -1 : 0;
-}
-
 int ch_layer_mount_trial(const char *workspace, const struct ch_sandbox_policy *policy,
                          struct chela_error *err) {
     CH_ARENA_AUTO a = {0};
@@ -341,7 +330,7 @@ int ch_layer_mount_trial(const char *workspace, const struct ch_sandbox_policy *
     ch_random_id(".try_", name);
     if (policy && policy->mode == CH_SANDBOX_OFF)
         return mount_refuse(err, "the sandbox is off");
-    if (!home || make_directories(home) < 0)
+    if (!home || ch_state_make(home) < 0)
         return mount_refuse(err, "chela's state directory cannot be made: set XDG_STATE_HOME");
     const char *dir = ch_arena_printf(&a, "%s/%s", home, name);
     int fd = mkdir(dir, 0700) < 0 ? -1 : open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -327,18 +327,24 @@ static void program_check(struct ch_work *w) {
     ch_held_append(&p->arena, &p->held, &held);
 }
 
+/* The sandbox says why a command was ended, or could not run. */
+static void finish_with_report(struct ch_program *p, const struct ch_child_result *child) {
+    struct ch_program_result r = {.child = child};
+
+    if (p->box.boxed && !child->stopped && !child->timed_out)
+        ch_sandbox_failed(&p->arena, child->report, &r.error_type, &r.error);
+    program_finish(p, &r);
+}
+
 static void program_on_checked(struct ch_work *w) {
     struct ch_program *p = CH_CONTAINER(w, struct ch_program, work);
     const struct ch_child_result *child = &p->child_result;
-    struct ch_program_result r = {.child = child};
 
     if (p->state == ABANDONED) {
         program_destroy(p);
         return;
     }
-    if (p->box.boxed && !child->stopped && !child->timed_out)
-        ch_sandbox_failed(&p->arena, child->report, &r.error_type, &r.error);
-    program_finish(p, &r);
+    finish_with_report(p, child);
 }
 
 /* The pool is shut down, so the check runs now: files that the program created must not
@@ -358,7 +364,6 @@ static void start_check(struct ch_program *p) {
 static void on_child_done(const struct ch_child_result *child, const struct chela_error *err,
                           void *user) {
     struct ch_program *p = user;
-    struct ch_program_result r = {.child = child};
 
     p->child = NULL;
     ch_box_network_stop(p->network);
@@ -367,7 +372,7 @@ static void on_child_done(const struct ch_child_result *child, const struct chel
         return;
     }
     if (!p->tops) {
-        program_finish(p, &r);
+        finish_with_report(p, child);
         return;
     }
     p->child_result = *child;

@@ -146,6 +146,7 @@ int ch_sandbox_read(struct ch_arena *a, const struct chela_sandbox_opts *given,
     if (rc < 0)
         return rc;
     p.readable = o.readable;
+    p.home = o.home;
     p.hosts = o.network_hosts;
     p.protect = join_protected(a, &o);
     p.helper = o.helper;
@@ -156,6 +157,8 @@ int ch_sandbox_read(struct ch_arena *a, const struct chela_sandbox_opts *given,
         .files = sandbox_options_limit(l.files),
         .processes = sandbox_options_limit(l.processes),
         .tmp = sandbox_options_limit(l.tmp),
+        .disk = sandbox_options_limit(l.disk),
+        .disk_files = sandbox_options_limit(l.disk_files),
     };
     *out = ch_sandbox_copy(a, &p);
     for (const char *const *path = o.ask; path && *path; path++)

@@ -15,6 +15,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "guard/repositories.h"
+#include "tool/process/box_home.h"
 #include "tool/process/sandbox_private.h"
 #include "tool/process/unsearched.h"
 
@@ -230,6 +231,8 @@ static void add_limits(struct words *w, const struct ch_sandbox_facts *f,
     add_limit(w, "files", l->files, CH_DEFAULT_BOX_FILES);
     add_limit(w, "processes", l->processes, CH_DEFAULT_BOX_PROCESSES);
     add_limit(w, "tmp", l->tmp, CH_DEFAULT_BOX_TMP);
+    add_limit(w, "disk", l->disk, CH_DEFAULT_BOX_DISK);
+    add_limit(w, "disk-files", l->disk_files, CH_DEFAULT_BOX_DISK_FILES);
 }
 
 static void add_outer(struct words *w, const struct ch_sandbox_facts *f) {
@@ -275,6 +278,13 @@ static int make_argv(struct words *w, const struct ch_sandbox_facts *f,
     if (rc < 0)
         return rc;
     add_option(w, "cwd", cmd->cwd);
+    if (policy->home) {
+        const char *home;
+        rc = ch_box_home(w->arena, cmd->workspace, &home, err);
+        if (rc < 0)
+            return rc;
+        add_option(w, "home", home);
+    }
     if (cmd->layer)
         sandbox_policy_add(w, ch_arena_printf(w->arena, "--layer=%d", (int)cmd->layer));
     add_absolute(w, cmd->layer ? "readable" : "writable", policy->writable);

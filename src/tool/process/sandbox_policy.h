@@ -32,6 +32,8 @@ struct ch_sandbox_limits { /* 0: the default of limits.h; UINT64_MAX: no limit *
     uint64_t files;        /* open files per process */
     uint64_t processes;    /* processes and threads of the command */
     uint64_t tmp;          /* size of the private /tmp in bytes */
+    uint64_t disk;         /* bytes of the disk that the command fills */
+    uint64_t disk_files;   /* files that the command makes */
 };
 
 /* All lists are NULL-terminated, and may be NULL. A zeroed policy is the
@@ -42,6 +44,7 @@ struct ch_sandbox_policy {
     const char *hosts; /* with HOSTS: comma-separated patterns (egress.h); NULL: none */
     const struct ch_egress *egress; /* borrowed: the lists of the agent; NULL: none */
     bool workspace_read_only;
+    bool home; /* the home of commands stays (box_home.h) */
     const char *const *writable; /* absolute paths in addition to the workspace */
     const char *const *readable; /* absolute paths in addition to the system's */
     /* Read-only even where writable: absolute, or below the workspace. What a program makes at
