@@ -26,16 +26,19 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "layer/covered.h"
+#include "layer/rollback.h"
 #include "layer/walk.h"
 
 #define JOURNAL "journal"
 #define TEXTS "texts"             /* directory of contents that only a commit has */
 #define TEMPORARY ".chela-commit" /* a file of the workspace before it has its name */
-#define COPY_BUFFER (64 * CH_KB)
+
+static int commit_code(int error) {
+    return error == ENOSPC || error == EDQUOT ? CHELA_ELIMIT : CHELA_EIO;
+}
 
 static int commit_fail(struct chela_error *err, const char *path, int error) {
-    return ch_fail(err, error == ENOSPC || error == EDQUOT ? CHELA_ELIMIT : CHELA_EIO, "%s: %s",
-                   path, strerror(error));
+    return ch_fail(err, commit_code(error), "%s: %s", path, strerror(error));
 }
 
 /* --- the list */
@@ -133,6 +136,7 @@ struct step {
     const char *path;
     struct ch_sv identity;
     struct ch_buf records; /* for covered.h; owned by the caller */
+    struct ch_rollback *rollback;
 };
 
 static bool is_expected(const struct step *s) {
@@ -142,18 +146,6 @@ static bool is_expected(const struct step *s) {
 
     ch_covered_identity(&now, there ? &st : NULL);
     return ch_sv_eq(ch_buf_sv(&now), s->identity);
-}
-
-static int copy_bytes(int from, int to) {
-    CH_AUTOFREE char *buffer = ch_malloc(COPY_BUFFER);
-    ssize_t n;
-
-    while ((n = read(from, buffer, COPY_BUFFER)) > 0) {
-        int rc = ch_file_write(to, ch_sv(buffer, (size_t)n));
-        if (rc < 0)
-            return rc;
-    }
-    return n < 0 ? -errno : 0;
 }
 
 /* The owner and group of the file that is replaced stay, where this user may set them. */
@@ -180,7 +172,7 @@ static int fill_file(const struct step *s, int from, int to, unsigned mode) {
     if (fstat(from, &st) == 0 && st.st_size > 0 && fallocate(to, 0, 0, st.st_size) < 0 &&
         errno == ENOSPC)
         return -ENOSPC;
-    int rc = copy_bytes(from, to);
+    int rc = ch_layer_copy_bytes(from, to);
     if (rc < 0)
         return rc;
     if (s->identity.n > 1)
@@ -203,8 +195,8 @@ static int put_file(const struct step *s, const char *source, unsigned mode) {
     unlinkat(s->dir, TEMPORARY, 0);
     int to = openat(s->dir, TEMPORARY, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     int rc = to < 0 ? -errno : fill_file(s, from, to, mode);
-    if (rc == 0 && renameat(s->dir, TEMPORARY, s->dir, s->name) < 0)
-        rc = -errno;
+    if (rc == 0)
+        rc = ch_rollback_replace(s->rollback, s->path, s->dir, s->name, TEMPORARY);
     if (rc < 0)
         unlinkat(s->dir, TEMPORARY, 0);
     if (to >= 0)
@@ -227,10 +219,9 @@ static int put_link(const struct step *s, const char *source) {
         return rc;
     target[n] = '\0';
     unlinkat(s->dir, TEMPORARY, 0);
-    if (symlinkat(target, s->dir, TEMPORARY) < 0 ||
-        renameat(s->dir, TEMPORARY, s->dir, s->name) < 0)
+    if (symlinkat(target, s->dir, TEMPORARY) < 0)
         return -errno;
-    return 0;
+    return ch_rollback_replace(s->rollback, s->path, s->dir, s->name, TEMPORARY);
 }
 
 static int make_directory(const struct step *s, unsigned mode) {
@@ -272,22 +263,34 @@ static unsigned read_mode(struct ch_arena *a, struct ch_sv text) {
     return (unsigned)strtoul(ch_arena_str(a, text), NULL, 8) & 0777;
 }
 
+static int note_directory(const struct step *s) {
+    struct stat st;
+    bool there = fstatat(s->dir, s->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+
+    return ch_rollback_note(s->rollback, s->path, there ? (int)(st.st_mode & 07777) : -1);
+}
+
 /* The step itself, if the file of the workspace is the expected one. */
 static int carry_out(struct step *s, struct ch_sv verb, const char *source, unsigned mode) {
-    if (ch_sv_is(verb, "mkdir"))
-        return make_directory(s, mode);
-    if (ch_sv_is(verb, "rmdir"))
-        return remove_directory(s);
-    if (!is_expected(s))
+    bool make = ch_sv_is(verb, "mkdir");
+
+    if (make || ch_sv_is(verb, "rmdir")) {
+        int rc = note_directory(s);
+        return rc < 0 ? rc : make ? make_directory(s, mode) : remove_directory(s);
+    }
+    if (!is_expected(s)) {
+        unlinkat(s->dir, TEMPORARY, 0); /* of a process that was killed */
         return -ESTALE;
+    }
     if (ch_sv_is(verb, "rm"))
-        return unlinkat(s->dir, s->name, 0) < 0 && errno != ENOENT ? -errno : 0;
+        return ch_rollback_replace(s->rollback, s->path, s->dir, s->name, NULL);
     return ch_sv_is(verb, "link") ? put_link(s, source) : put_file(s, source, mode);
 }
 
-static int run_step(struct ch_work_layer *l, struct ch_arena *a, struct ch_sv line,
+static int run_step(struct ch_rollback *rollback, struct ch_arena *a, struct ch_sv line,
                     struct ch_buf *records, const char **path) {
-    struct step s = {.layer = l, .records = *records};
+    struct ch_work_layer *l = rollback->layer;
+    struct step s = {.layer = l, .records = *records, .rollback = rollback};
     struct ch_sv verb = ch_sv_split(&line, ' ');
     bool put = ch_sv_is(verb, "put"), link = ch_sv_is(verb, "link"), rm = ch_sv_is(verb, "rm");
     const char *source = put || link ? ch_layer_unescape(a, ch_sv_split(&line, ' ')) : NULL;
@@ -314,30 +317,71 @@ static int run_step(struct ch_work_layer *l, struct ch_arena *a, struct ch_sv li
 
 /* --- all steps */
 
+static void remove_journal(struct ch_work_layer *l) {
+    unlinkat(l->fd, JOURNAL, 0);
+    ch_layer_erase(l->fd, TEXTS);
+}
+
+/* Take the steps back. The journal goes first: a next process then does the same. */
+static int undo_steps(struct ch_rollback *r, struct chela_error *err) {
+    CH_ARENA_AUTO a = {0};
+    const char *path;
+
+    remove_journal(r->layer);
+    int rc = ch_rollback_run(r, &a, &path);
+    if (rc < 0)
+        return ch_fail(err, CHELA_EIO,
+                       "%s: %s: a part of the changes is in the workspace, and is taken back when "
+                       "the session is used next",
+                       path, strerror(-rc));
+    ch_rollback_forget(r);
+    return 0;
+}
+
+/* The error of a step, after the steps before it were taken back. */
+static int fail_step(struct ch_rollback *r, const char *path, int error, struct chela_error *err) {
+    int rc = undo_steps(r, err);
+
+    if (rc < 0)
+        return rc;
+    if (error == ESTALE)
+        return ch_fail(err, CHELA_ESTATE,
+                       "%s changed underneath at this moment, so nothing was applied", path);
+    return ch_fail(err, commit_code(error), "%s: %s: nothing was applied", path, strerror(error));
+}
+
 /* resumed: a step whose file is not the expected one was done before the interruption, or a person
  * changed the file since: the file stays. */
-static int run_steps(struct ch_work_layer *l, struct ch_sv steps, bool resumed,
+static int run_steps(struct ch_rollback *r, struct ch_sv steps, bool resumed,
                      struct chela_error *err) {
     CH_ARENA_AUTO a = {0};
     CH_BUF_AUTO records = {0};
     const char *path;
-    int rc = 0;
 
-    while (steps.n && rc == 0) {
+    while (steps.n) {
         struct ch_sv line = ch_sv_split(&steps, '\n');
-        int error = line.n ? run_step(l, &a, line, &records, &path) : 0;
-        if (error == -ESTALE && resumed)
-            continue;
-        if (error < 0)
-            rc = commit_fail(err, path, -error);
+        int error = line.n ? run_step(r, &a, line, &records, &path) : 0;
+        if (error < 0 && !(error == -ESTALE && resumed))
+            return fail_step(r, path, -error, err);
     }
-    int kept = records.n ? ch_covered_append(l, ch_buf_sv(&records), err) : 0;
-    return rc < 0 ? rc : kept;
+    return records.n ? ch_covered_append(r->layer, ch_buf_sv(&records), err) : 0;
 }
 
-static void remove_journal(struct ch_work_layer *l) {
-    unlinkat(l->fd, JOURNAL, 0);
-    ch_layer_erase(l->fd, TEXTS);
+/* From the journal, which is on the disk. */
+static int run_journal(struct ch_work_layer *l, struct ch_sv steps, bool resumed,
+                       struct chela_error *err) {
+    struct ch_rollback r;
+    int rc = ch_rollback_begin(&r, l);
+
+    rc = rc < 0 ? commit_fail(err, l->dir, -rc) : run_steps(&r, steps, resumed, err);
+    if (rc == 0 && syncfs(l->real) < 0)
+        rc = commit_fail(err, l->workspace, errno);
+    if (rc == 0) {
+        ch_rollback_forget(&r);
+        remove_journal(l);
+    }
+    ch_rollback_close(&r);
+    return rc;
 }
 
 int ch_commit_run(struct ch_commit *c, struct chela_error *err) {
@@ -351,36 +395,47 @@ int ch_commit_run(struct ch_commit *c, struct chela_error *err) {
     if (syncfs(c->layer->fd) < 0) /* the contents, before the list that names them */
         return commit_fail(err, c->layer->dir, errno);
     int rc = ch_file_save(ch_buf_str(&path), ch_buf_sv(&c->steps), err);
-    if (rc == 0)
-        rc = run_steps(c->layer, ch_buf_sv(&c->steps), false, err);
-    if (rc < 0)
-        return rc; /* the journal stays: the next process goes on */
-    if (syncfs(c->layer->real) < 0)
-        return commit_fail(err, c->layer->workspace, errno);
-    remove_journal(c->layer);
-    return 0;
+    return rc < 0 ? rc : run_journal(c->layer, ch_buf_sv(&c->steps), false, err);
+}
+
+static bool has_journal(const struct ch_work_layer *l) {
+    return faccessat(l->fd, JOURNAL, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 bool ch_commit_pending(const char *dir) {
-    CH_BUF_AUTO path = {0};
+    static const char *const parts[] = {JOURNAL, CH_ROLLBACK};
+    bool pending = false;
 
-    ch_buf_addf(&path, "%s/" JOURNAL, dir);
-    return access(ch_buf_str(&path), F_OK) == 0;
+    for (size_t i = 0; i < CH_LEN(parts); i++) {
+        CH_BUF_AUTO path = {0};
+        ch_buf_addf(&path, "%s/%s", dir, parts[i]);
+        pending |= access(ch_buf_str(&path), F_OK) == 0;
+    }
+    return pending;
+}
+
+/* A process was killed, or could not go on, while it took steps back. */
+static int finish_undo(struct ch_work_layer *l, struct chela_error *err) {
+    struct ch_rollback r;
+    int rc = ch_rollback_begin(&r, l);
+
+    rc = rc < 0 ? commit_fail(err, l->dir, -rc) : undo_steps(&r, err);
+    ch_rollback_close(&r);
+    return rc;
 }
 
 int ch_commit_finish(struct ch_work_layer *l, struct chela_error *err) {
     CH_BUF_AUTO path = {0}, text = {0};
     bool empty;
 
-    if (!ch_commit_pending(l->dir))
-        return 0;
+    if (!has_journal(l))
+        return ch_commit_pending(l->dir) ? finish_undo(l, err) : 0;
     ch_buf_addf(&path, "%s/" JOURNAL, l->dir);
     int rc = ch_file_load(ch_buf_str(&path), CH_LIMIT_LAYER_RECORDS, &text, err);
     if (rc == 0)
-        rc = run_steps(l, ch_buf_sv(&text), true, err);
+        rc = run_journal(l, ch_buf_sv(&text), true, err);
     if (rc < 0)
         return rc;
-    remove_journal(l);
     ch_log(CH_LOG_WARN, "layer",
            "an interrupted commit of the session %s to %s was finished: 'chela diff' shows what is "
            "left",

@@ -2,8 +2,9 @@
  *
  * A commit is a list of steps. The list is first written to the layer's journal, on the disk; then
  * each step is carried out; then the journal is removed. After a crash the next process that opens
- * the layer carries out what is missing. A step never replaces a file that is not the one that the
- * list was made for. */
+ * the layer carries out what is missing. If a step fails, those before it are taken back
+ * (rollback.h), also after a crash. A step never replaces a file that is not the one that the list
+ * was made for. */
 #ifndef CH_LAYER_COMMIT_H
 #define CH_LAYER_COMMIT_H
 #include "layer/changes.h"
@@ -21,7 +22,8 @@ int ch_commit_add(struct ch_commit *c, const struct ch_layer_change *change,
 int ch_commit_add_text(struct ch_commit *c, const struct ch_layer_change *change,
                        struct ch_sv content, struct chela_error *err);
 
-/* Carry out the steps. On failure before the first step the workspace is unchanged. */
+/* Carry out the steps. On failure the workspace is as before. CHELA_ESTATE: a file changed since
+ * the list was made. */
 int ch_commit_run(struct ch_commit *c, struct chela_error *err);
 void ch_commit_release(struct ch_commit *c);
 

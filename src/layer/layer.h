@@ -6,6 +6,7 @@
  *     upper, work  directories of overlayfs; the sandbox mounts them over the workspace
  *     covered      files of the workspace as they were when the layer covered them (covered.h)
  *     journal      changes on their way into the workspace (commit.h); absent: none
+ *     undo         files that such changes replaced (rollback.h); absent: none
  *     lock         locked while a process uses the layer
  *
  * The directories of overlayfs are read here only while nothing writes to the layer. All functions

@@ -11,11 +11,13 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/grow.h"
 #include "base/limits.h"
 #include "base/mem.h"
 
 #define OPAQUE "user.overlay.opaque"
+#define COPY_BUFFER (64 * CH_KB)
 
 struct walk {
     struct ch_buf path;
@@ -223,6 +225,20 @@ int ch_layer_walk(int upper, int lower, ch_layer_node_fn *fn, void *user, struct
     int rc = walk_pair(&w, &top, ch_layer_is_opaque(upper));
     ch_buf_release(&w.path);
     return rc;
+}
+
+/* --- files */
+
+int ch_layer_copy_bytes(int from, int to) {
+    CH_AUTOFREE char *buffer = ch_malloc(COPY_BUFFER);
+    ssize_t n;
+
+    while ((n = read(from, buffer, COPY_BUFFER)) > 0) {
+        int rc = ch_file_write(to, ch_sv(buffer, (size_t)n));
+        if (rc < 0)
+            return rc;
+    }
+    return n < 0 ? -errno : 0;
 }
 
 /* --- removal */

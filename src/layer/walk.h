@@ -37,6 +37,9 @@ bool ch_layer_is_whiteout(const struct stat *st);
 /* True if an open directory of the upper tree hides the directory below. */
 bool ch_layer_is_opaque(int dir);
 
+/* Copies the rest of an open file to another one. Returns 0 or -errno. */
+int ch_layer_copy_bytes(int from, int to);
+
 /* Removes a name and everything below. Returns 0 or -errno. */
 int ch_layer_erase(int dir, const char *name);
 

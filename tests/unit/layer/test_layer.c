@@ -160,6 +160,127 @@ static void an_interrupted_commit_spares_what_a_person_changed_since(void **stat
     place_free(&p);
 }
 
+/* --- commits that fail */
+
+static void make_commit(struct place *p, struct ch_commit *c) {
+    struct ch_layer_changes changes;
+    struct ch_arena a = {0};
+
+    *c = (struct ch_commit){.layer = p->layer};
+    assert_int_equal(ch_changes_find(p->layer, &a, &changes, NULL), 0);
+    for (size_t i = 0; i < changes.n; i++)
+        assert_int_equal(ch_commit_add(c, &changes.v[i], NULL), 0);
+    ch_changes_free(&changes);
+    ch_arena_release(&a);
+}
+
+/* Steps of every kind, in a workspace where the last one, z, can be made to fail. */
+static void fill(struct place *p) {
+    int real = p->layer->real, upper = p->layer->upper;
+
+    put(real, "a", "old\n");
+    put(upper, "a", "new\n");
+    put(upper, "b", "made\n");
+    assert_int_equal(symlinkat("a", real, "l"), 0);
+    assert_int_equal(symlinkat("b", upper, "l"), 0);
+    assert_int_equal(mkdirat(upper, "d", 0755), 0);
+    put(upper, "d/f", "made\n");
+    assert_int_equal(mkdirat(real, "gone", 0750), 0);
+    put(real, "gone/f", "old\n");
+    assert_int_equal(mknodat(upper, "gone", S_IFCHR, 0), 0);
+    assert_int_equal(mkdirat(real, "mode", 0755), 0);
+    assert_int_equal(mkdirat(upper, "mode", 0700), 0);
+    put(real, "z", "old\n");
+    put(upper, "z", "new\n");
+}
+
+static void is_as_before(struct place *p, const char *z) {
+    char target[8] = "";
+    struct stat st;
+
+    holds(p, "a", "old\n");
+    holds(p, "gone/f", "old\n");
+    holds(p, "z", z);
+    assert_int_equal(faccessat(p->layer->real, "b", F_OK, 0), -1);
+    assert_int_equal(faccessat(p->layer->real, "d", F_OK, 0), -1);
+    assert_int_equal(readlinkat(p->layer->real, "l", target, sizeof(target)), 1);
+    assert_int_equal(target[0], 'a');
+    assert_int_equal(fstatat(p->layer->real, "gone", &st, 0), 0);
+    assert_int_equal(st.st_mode & 07777, 0750);
+    assert_int_equal(fstatat(p->layer->real, "mode", &st, 0), 0);
+    assert_int_equal(st.st_mode & 07777, 0755);
+    assert_false(ch_commit_pending(p->layer->dir));
+}
+
+static void fail_in_the_end(const char *state_home) {
+    struct chela_error err = {0};
+    struct ch_commit c;
+    struct place p;
+
+    place_new(&p);
+    if (state_home) {
+        ch_layer_close(p.layer);
+        setenv("XDG_STATE_HOME", state_home, 1);
+        open_layer(&p);
+    }
+    fill(&p);
+    make_commit(&p, &c);
+    put(p.layer->real, "z", "of a person\n");
+    assert_int_equal(ch_commit_run(&c, &err), CHELA_ESTATE);
+    assert_non_null(strstr(err.message, "z changed underneath"));
+    ch_commit_release(&c);
+    is_as_before(&p, "of a person\n");
+    ch_layer_close(p.layer);
+    open_layer(&p); /* nothing is gone on with */
+    is_as_before(&p, "of a person\n");
+    place_free(&p);
+}
+
+static void a_commit_that_fails_is_taken_back(void **state) {
+    char other[] = "/dev/shm/chela-layer-XXXXXX"; /* another file system on most machines */
+
+    (void)state;
+    if (geteuid() != 0) /* devices mark what is removed */
+        skip();
+    fail_in_the_end(NULL);
+    if (!mkdtemp(other))
+        return;
+    fail_in_the_end(other);
+    assert_int_equal(ch_layer_erase(AT_FDCWD, other), 0);
+}
+
+/* The next process cannot go on either: a directory is in the way. */
+static void an_interrupted_commit_that_cannot_be_finished_is_taken_back(void **state) {
+    struct ch_layer_opts o = {.session = "s"};
+    struct chela_error err = {0};
+    struct place p;
+
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    place_new(&p);
+    fill(&p);
+    put(p.layer->upper, "y", "made\n");
+    struct ch_work_layer *other;
+    leave_journal(&p);
+    assert_int_equal(mkdirat(p.layer->real, ".chela-commit", 0755), 0); /* none can be made */
+    ch_layer_close(p.layer);
+    o.workspace = p.workspace;
+    assert_int_equal(ch_layer_open(&o, &other, &err), CHELA_EIO);
+    assert_non_null(strstr(err.message, "nothing was applied"));
+    open_layer(&p);
+    assert_int_equal(unlinkat(p.layer->real, ".chela-commit", AT_REMOVEDIR), 0);
+    is_as_before(&p, "old\n");
+    struct ch_commit c;
+    make_commit(&p, &c);
+    assert_int_equal(ch_commit_run(&c, &err), 0);
+    ch_commit_release(&c);
+    holds(&p, "z", "new\n");
+    holds(&p, "d/f", "made\n");
+    assert_int_equal(faccessat(p.layer->real, "gone", F_OK, 0), -1);
+    place_free(&p);
+}
+
 static void a_second_process_finds_the_layer_in_use(void **state) {
     struct place p;
     struct ch_work_layer *other;
@@ -190,6 +311,8 @@ int main(void) {
         cmocka_unit_test(texts_without_a_common_line_are_one_hunk),
         cmocka_unit_test(an_interrupted_commit_is_finished_by_the_next_process),
         cmocka_unit_test(an_interrupted_commit_spares_what_a_person_changed_since),
+        cmocka_unit_test(a_commit_that_fails_is_taken_back),
+        cmocka_unit_test(an_interrupted_commit_that_cannot_be_finished_is_taken_back),
         cmocka_unit_test(a_second_process_finds_the_layer_in_use),
         cmocka_unit_test(paths_of_a_journal_may_hold_any_byte),
     };
