@@ -36,7 +36,7 @@
 #define EVENT_TYPES (0 CHELA_EVENTS(ONE))
 #define WORKERS 2 /* processes at once */
 #define MOST_WORKERS 12
-#define CASE_SECONDS 10 /* a case takes milliseconds; the machine may be busy */
+#define CASE_SECONDS 60 /* a case takes milliseconds; the machine may be busy */
 #define MOST_DEATHS 8   /* of one row in one mode: then its other sites are not played; a
                            process that took too long counts for three */
 #define SHARED_PARTS 8  /* cases for the rows that share one, if all sites are played: more

@@ -28,7 +28,7 @@
 #define API "docs/api.md"
 #define MOST 500
 #define PARAMETERS 8
-#define CASE_SECONDS 20
+#define CASE_SECONDS 60
 #define TOKEN "0123456789abcdef"
 
 /* --- the functions ------------------------------------------------------------------------ */
