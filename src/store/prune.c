@@ -41,7 +41,7 @@ static int name_holder(chela_store *s, const char *key, struct chela_error *err)
     struct chela_error ignored = {0};
 
     if (chela_store_session(s, key, store_owner_of, &owner, &ignored) < 0 || !owner.n)
-        return CHELA_EBUSY;
+        return ch_fail(err, CHELA_EBUSY, "session '%s' is in use", key); /* released just now */
     ch_owner_show(ch_buf_str(&owner), &who);
     return ch_fail(err, CHELA_EBUSY, "session '%s' is in use by %s", key, ch_buf_str(&who));
 }

@@ -117,8 +117,12 @@ struct showing {
     int rc;
 };
 
+/* A session whose first message was refused has a row, because it was opened, and nothing else. */
 static int store_show_row(const struct chela_store_session *s, void *user) {
-    store_show_write_session(&((struct showing *)user)->w, s);
+    struct showing *to = user;
+    if (!s->last && !*s->title)
+        to->rc = ch_fail(to->err, CHELA_ENOENT, "there is no session '%s'", s->key);
+    store_show_write_session(&to->w, s);
     return 0;
 }
 
@@ -159,6 +163,8 @@ int ch_store_show_page(chela_store *store, const char *key, size_t after, size_t
 
     ch_jw_begin(&s.w, '{');
     int rc = chela_store_session(store, key, store_show_row, &s, s.err);
+    if (rc == 0)
+        rc = s.rc;
     if (rc == 0)
         rc = chela_store_records(store, key, 1, store_show_record, &s, s.err);
     if (rc == 0)
