@@ -202,6 +202,31 @@ int ch_recover_new(chela_session *s, const struct chela_run_opts *opts, chela_ru
     return 0;
 }
 
+struct ch_batch_waits ch_recover_waits(const chela_session *s) {
+    struct ch_journal_replay *p = s->journal ? s->journal->past : NULL;
+    struct ch_batch_waits w = {0};
+
+    if (!p || p->status != CH_REPLAY_PAUSED)
+        return w;
+    for (size_t i = 0; i < p->ncalls; i++) {
+        const struct ch_replay_call *c = &p->calls[i];
+        bool asks = c->approval && c->decision == CHELA_UNDECIDED;
+        bool lacks = !c->approval && !c->started && !c->state && !c->child;
+        const struct ch_tool *tool =
+            ch_registry_find(&s->agent->registry, ch_journal_replay_block(p, i)->name);
+        w.approvals += !c->result && asks;
+        w.answers += !c->result && lacks;
+        w.questions += !c->result && lacks && tool && tool->flags & CHELA_TOOL_HUMAN;
+    }
+    for (const struct ch_replay_below *b = p->below; b; b = b->next) {
+        bool waits = !b->answer && b->decision == CHELA_UNDECIDED;
+        w.approvals += waits && b->approval;
+        w.answers += waits && !b->approval;
+        w.questions += waits && !b->approval;
+    }
+    return w;
+}
+
 /* --- answers before the run continues --------------------------------------------------- */
 
 /* Finds the call that takes an answer of n bytes: the call *index of the run or, if *below is set,

@@ -6,6 +6,7 @@
 #include "agent/journal/inbox.h"
 #include "agent/journal/run_journal.h"
 #include "agent/run/parent.h"
+#include "agent/run/recover.h"
 #include "agent/session/input_queue.h"
 #include "agent/session/session.h"
 #include "base/error.h"
@@ -225,12 +226,13 @@ static bool client_repeats(const struct ch_json *results, const struct ch_json *
 }
 
 /* The number of calls that wait and have no result here; `people`: calls that wait for a person
- * count, too. An earlier process's run is resumed in any case. */
+ * count, too. */
 static size_t client_left_calls(const struct ch_delivery *d, const struct ch_lane *l, bool people) {
     const struct ch_json *results = ch_json_get(d->data, "results");
-    if (!l->run || (l->session->journal && l->session->journal->past))
+    bool stored = l->session->journal && l->session->journal->past;
+    if (!stored && !l->run)
         return 0;
-    struct ch_batch_waits waits = ch_run_waits(l->run);
+    struct ch_batch_waits waits = stored ? ch_recover_waits(l->session) : ch_run_waits(l->run);
     size_t n = people ? waits.answers + waits.approvals : waits.answers - waits.questions;
     return n - CH_MIN(n, results ? results->n : 0);
 }
@@ -383,7 +385,7 @@ const struct ch_delivery_kind ch_client_decision = {
 int ch_client_input_cancel(struct ch_delivery *d, struct ch_lane *l, const char *reason,
                            struct chela_error *err) {
     bool stored = l->session->journal && l->session->journal->past;
-    if (stored && ch_lane_resume(l, CHELA_APPROVE_ASK, err) < 0)
+    if (stored && ch_lane_recall(l, CHELA_APPROVE_ASK, err) < 0)
         return err->code;
     if (ch_lane_start_waiting(l))
         return CH_TURN_WAITS; /* until the run begins that is cancelled */
@@ -425,7 +427,7 @@ static int client_apply_take_over(struct ch_delivery *d, struct ch_lane *l,
                                   struct chela_error *err) {
     struct ch_sv text = ch_json_get_str(d->data, "text");
     bool stored = l->session->journal && l->session->journal->past;
-    int rc = stored ? ch_lane_resume(l, CHELA_APPROVE_ASK, err) : 0;
+    int rc = stored ? ch_lane_recall(l, CHELA_APPROVE_ASK, err) : 0;
     if (rc < 0)
         return rc;
     rc = l->run ? chela_run_take_over(l->run, text.p, text.n) : CHELA_ESTATE;

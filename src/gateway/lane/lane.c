@@ -13,6 +13,7 @@
 #include "agent/machine/event.h"
 #include "agent/machine/run.h"
 #include "agent/run/driver.h"
+#include "agent/run/recover.h"
 #include "agent/session/agent_override.h"
 #include "agent/session/agent_parts.h"
 #include "agent/session/input_queue.h"
@@ -591,6 +592,14 @@ static enum chela_approve lane_approve(const struct ch_lane *l, enum chela_appro
 }
 
 int ch_lane_resume(struct ch_lane *l, enum chela_approve approve, struct chela_error *err) {
+    struct ch_batch_waits waits = ch_recover_waits(l->session);
+    if (waits.answers + waits.approvals > 0)
+        return ch_fail(err, CHELA_ESTATE, "session '%s' still waits for %s", l->session->key,
+                       waits.approvals ? "approval" : "answers");
+    return ch_lane_recall(l, approve, err);
+}
+
+int ch_lane_recall(struct ch_lane *l, enum chela_approve approve, struct chela_error *err) {
     approve = lane_approve(l, approve);
     struct chela_run_opts opts =
         CHELA_RUN_OPTS(.on_event = lane_on_event, .user = l, .approve = approve);

@@ -149,8 +149,11 @@ int ch_lane_send(struct ch_lane *l, struct ch_sv text, struct chela_run_opts *op
  * instead, and the messages follow. False: none waits, or a run is in progress or paused. */
 bool ch_lane_start_waiting(struct ch_lane *l);
 /* Continues a paused run, or a run that an earlier process left; a run that began with
- * CHELA_APPROVE_DENY keeps that. */
+ * CHELA_APPROVE_DENY keeps that. CHELA_ESTATE: none, or its calls still wait. */
 int ch_lane_resume(struct ch_lane *l, enum chela_approve approve, struct chela_error *err);
+/* The same for a run whose calls may still wait: to cancel the run, or to ask again. The tools of a
+ * client are unknown here unless the client sends them again. */
+int ch_lane_recall(struct ch_lane *l, enum chela_approve approve, struct chela_error *err);
 /* Resumes an interrupted run before an event is delivered. Returns false if there is none.
  * If the run cannot be resumed, the reason is logged, and the event is delivered
  * nevertheless. */

@@ -45,7 +45,7 @@ static int work_begin(struct work *w, struct ch_lane *l) {
                                 .ts = ch_now_ms(ch_loop_clock(w->gw->rt->loop))};
     struct ch_msg *m;
     if (!w->text.p)
-        return ch_lane_resume(l, w->run.approve, &w->err);
+        return ch_lane_recall(l, w->run.approve, &w->err);
     if (chela_session_status(l->session) == CHELA_SESSION_PAUSED)
         return ch_fail(&w->err, CHELA_ESTATE, "session '%s' waits for an answer or approval",
                        w->key);
