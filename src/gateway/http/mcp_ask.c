@@ -1,7 +1,10 @@
 /* mcp_ask.c -- see mcp_ask.h.
  *
  *   call --> lane ready --> event stored --> taken up --> events of the run --> result
- *                                               '--> of a task: the answer, at once */
+ *                                               '--> of a task: the answer, at once
+ *
+ * A call during a run of its session waits for the end of the run, as in the other protocols whose
+ * clients wait for the answer to their own message. */
 #include "gateway/http/mcp_ask.h"
 
 #include "agent/handle/run.h"
@@ -68,7 +71,9 @@ static void asking_on_cancel(chela_mcp_call *call, void *user) {
     struct asking *a = user;
     CH_BUF_AUTO nothing = {0};
 
-    if (a->admitted)
+    if (a->delivery) /* the message waits for its turn: the run in progress is another call's */
+        ch_lane_inbox_settle(a->gw, a->key, a->delivery->id, NULL, NULL);
+    else if (a->admitted)
         ch_client_input_accept(a->gw, &ch_client_cancel, a->key, a->agent, &nothing, NULL, NULL,
                                NULL);
     asking_free(a);
@@ -129,12 +134,17 @@ static void asking_settled(const struct chela_error *err, void *user) {
         asking_fail(user, err);
 }
 
+static bool asking_is_busy(const struct asking *a) {
+    const struct ch_lane *l = ch_lane_find(a->gw, ch_sv_str(a->key));
+    return l && l->running;
+}
+
 static void asking_told(struct ch_delivery *d, enum ch_delivery_stage stage, struct ch_lane *l,
                         const struct chela_error *err, void *user) {
     struct asking *a = user;
     struct chela_error why = err ? *err : (struct chela_error){0};
 
-    if (stage == CH_DELIVERY_ACCEPTED)
+    if (stage == CH_DELIVERY_ACCEPTED && !(a->call->wants_task && asking_is_busy(a)))
         return;
     ch_delivery_leave(d);
     a->delivery = NULL;
@@ -169,7 +179,7 @@ static void asking_admit(struct asking *a) {
         ch_jw_kcstr(&w, "traceparent", a->call->traceparent);
     ch_msg_free(m);
     a->admitted = true;
-    a->delivery = ch_client_input_accept(a->gw, &ch_client_message, a->key, a->agent, &data,
+    a->delivery = ch_client_input_accept(a->gw, &ch_client_turn, a->key, a->agent, &data,
                                          a->event, asking_told, a);
 }
 
