@@ -105,7 +105,7 @@ static const char *decision_text(struct ch_delivery *d, const char *key) {
 /* May the decision be made in this chat? */
 static int decision_check(struct ch_chat_service *chat, struct ch_lane *l, const char *approval,
                           enum chela_decision decision, struct chela_error *err) {
-    int rc = chat ? ch_reply_target_attach(chat, l, NULL, err)
+    int rc = chat ? ch_reply_target_resume(chat, l, err)
                   : ch_fail(err, CHELA_ENOENT, "the channel is not open");
     if (rc < 0)
         return rc;
@@ -116,7 +116,8 @@ static int decision_check(struct ch_chat_service *chat, struct ch_lane *l, const
         ch_reply_target_ask_again(chat, l);
         a = ch_approval_prompt_find(chat, ch_sv_str(approval));
     }
-    if (a && !a->whole && decision != CHELA_DENY)
+    bool elsewhere = !a && !l->session->channel->name; /* the chat was not asked */
+    if ((elsewhere || (a && !a->whole)) && decision != CHELA_DENY)
         return ch_fail(err, CHELA_EPERM,
                        "the call was not shown here in full: allow it in the console");
     return rc;

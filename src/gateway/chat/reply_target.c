@@ -222,6 +222,17 @@ int ch_reply_target_attach(struct ch_chat_service *chat, struct ch_lane *l, cons
     return l->session->channel->user == t ? 0 : chela_session_channel(l->session, &c, err);
 }
 
+int ch_reply_target_resume(struct ch_chat_service *chat, struct ch_lane *l,
+                           struct chela_error *err) {
+    struct chela_error why = {0};
+    int rc = ch_reply_target_attach(chat, l, NULL, &why);
+    if (rc == CHELA_EBUSY)
+        return 0;
+    if (rc < 0)
+        *err = why;
+    return rc;
+}
+
 /* --- approval prompts */
 
 static enum chela_language language_in(const struct ch_lane *l) {

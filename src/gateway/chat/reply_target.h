@@ -9,8 +9,12 @@
  * address of the session's last reply. */
 int ch_reply_target_attach(struct ch_chat_service *chat, struct ch_lane *l, const char *to,
                            struct chela_error *err);
-/* The same for a run that no message of the chat began, or that begins with messages that wait in
- * the session; attach_chat of struct chela_gateway. */
+/* Before a run is resumed: a run that paused without the chat, because another door began it, goes
+ * on without. */
+int ch_reply_target_resume(struct ch_chat_service *chat, struct ch_lane *l,
+                           struct chela_error *err);
+/* ch_reply_target_attach for a run that no message of the chat began, or that begins with messages
+ * that wait in the session; attach_chat of struct chela_gateway. */
 int ch_reply_target_attach_timer_run(struct ch_lane *l, const char **to,
                                      enum chela_approve *approve, struct chela_error *err);
 /* Allows the model to reply and react to a message of an attached session. */

@@ -30,7 +30,7 @@ static int timer_open_lane(struct ch_delivery *d, struct ch_lane **out, struct c
 static int timer_resume(struct ch_delivery *d, struct ch_lane *l, struct chela_error *err) {
     struct ch_chat_service *chat = ch_chat_service_of_session(d->gw, d->key);
     struct chela_error waits = {0};
-    int rc = chat ? ch_reply_target_attach(chat, l, NULL, err) : 0;
+    int rc = chat ? ch_reply_target_resume(chat, l, err) : 0;
     if (rc < 0)
         return rc;
     bool paused = !l->running && chela_session_status(l->session) == CHELA_SESSION_PAUSED;
