@@ -152,6 +152,14 @@ static void supersede(chela_session *s, const chela_run *run) {
         ch_restore_open(s);
 }
 
+static int fail_paused(const chela_session *s, struct chela_error *err) {
+    struct ch_batch_waits w = s->run && s->run->batch ? ch_run_waits(s->run)
+                                                      : (struct ch_batch_waits){0};
+    return ch_fail(err, CHELA_ESTATE, "session '%s' waits for %s", s->key,
+                   w.approvals || w.answers || !w.timers ? "answers to its tool calls"
+                                                         : "a time that a tool call has set");
+}
+
 /* Checks, once the journal is read, whether a run that was started before may begin:
  * another run may be unfinished. */
 static bool may_begin(chela_session *s) {
@@ -167,7 +175,7 @@ static bool may_begin(chela_session *s) {
         supersede(s, s->run);
         return true;
     }
-    ch_fail(&err, CHELA_ESTATE, "session '%s' waits for answers to its tool calls", s->key);
+    fail_paused(s, &err);
     ch_run_lost(s->run, &err);
     return false;
 }
@@ -393,8 +401,7 @@ static int check_idle(const chela_session *s, struct chela_error *err) {
     if (s->run && !s->run->over)
         return ch_fail(err, CHELA_EBUSY, "session '%s' is busy with a run", s->key);
     if (chela_session_status(s) == CHELA_SESSION_PAUSED)
-        return ch_fail(err, CHELA_ESTATE, "session '%s' waits for answers to its tool calls",
-                       s->key);
+        return fail_paused(s, err);
     return 0;
 }
 
