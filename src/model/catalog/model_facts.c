@@ -1,8 +1,12 @@
 /* model_facts.c -- see model_facts.h. The rows are in model_facts.def. */
 #include "model/catalog/model_facts.h"
 
+#include <limits.h>
+
 #include "base/calendar.h"
 #include "base/mem.h"
+
+#define NAME_PLACES 64 /* in one name; a name with more is nobody's */
 
 /* clang-format off */
 #define MODEL(seller, name, ...) {.provider = seller, .match = name, __VA_ARGS__},
@@ -79,12 +83,31 @@ static bool begins_name(struct ch_sv s, size_t i) {
     return false;
 }
 
-bool ch_model_fits(const char *match, struct ch_sv model) {
-    struct ch_sv s = last_segment(model);
-    for (size_t i = 0; i < s.n; i++)
-        if (begins_name(s, i) && fits_here(match, ch_sv(s.p + i, s.n - i)))
+/* The places in a model's name at which a row's name may begin. */
+struct name_places {
+    struct ch_sv s;
+    unsigned char at[NAME_PLACES];
+    size_t n;
+};
+
+static struct name_places find_places(struct ch_sv model) {
+    struct name_places p = {.s = last_segment(model)};
+    for (size_t i = 0; i < p.s.n && i <= UCHAR_MAX && p.n < NAME_PLACES; i++)
+        if (begins_name(p.s, i))
+            p.at[p.n++] = (unsigned char)i;
+    return p;
+}
+
+static bool fits(const char *match, const struct name_places *p) {
+    for (size_t i = 0; i < p->n; i++)
+        if (fits_here(match, ch_sv(p->s.p + p->at[i], p->s.n - p->at[i])))
             return true;
     return false;
+}
+
+bool ch_model_fits(const char *match, struct ch_sv model) {
+    struct name_places places = find_places(model);
+    return fits(match, &places);
 }
 
 bool ch_model_is_version(struct ch_sv end) {
@@ -121,10 +144,11 @@ static size_t weight_of(const char *match) {
 const struct ch_model_facts *ch_model_facts(struct ch_sv model) {
     static const struct ch_model_facts unknown;
     const struct ch_model_facts *best = &unknown;
+    struct name_places places = find_places(model);
     size_t longest = 0;
     for (size_t i = 0; i < CH_LEN(rows); i++) {
-        size_t n = weight_of(rows[i].match);
-        if (n > longest && ch_model_fits(rows[i].match, model)) {
+        size_t n = fits(rows[i].match, &places) ? weight_of(rows[i].match) : 0;
+        if (n > longest) {
             best = &rows[i];
             longest = n;
         }

@@ -42,11 +42,11 @@ bool ch_price_find(const char *provider, struct ch_sv model, int day, struct ch_
         return bedrock_price(model, day, out);
     const struct ch_model_facts *f;
     for (size_t i = 0; (f = ch_model_facts_at(i)); i++) {
-        size_t n = strlen(f->match);
-        if (f->price.input <= 0 || !sells_for(provider, f->provider) ||
-            !ch_sv_starts(model, f->match))
+        if (f->price.input <= 0 || !ch_sv_starts(model, f->match))
             continue;
-        if (model.n == n || ch_model_is_version(ch_sv(model.p + n, model.n - n))) {
+        size_t n = strlen(f->match);
+        bool same = model.n == n || ch_model_is_version(ch_sv(model.p + n, model.n - n));
+        if (same && sells_for(provider, f->provider)) {
             *out = *ch_model_price(f, day);
             return true;
         }
