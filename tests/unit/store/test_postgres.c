@@ -133,6 +133,13 @@ static void test_other_formats(void **state) {
     check_reads_format_1();
     chela_store_close(served_must_open(modules, url));
     sql("SELECT FROM chela.notes, chela.format WHERE version = 7");
+    chela_store *older = served_must_open(modules, url);
+    struct chela_error err = {0};
+    sql("UPDATE chela.format SET version = 6");
+    assert_int_equal(ch_store_write(older, NULL, 0, false, &err), 0);
+    chela_store_close(served_must_open(modules, url));
+    assert_int_equal(ch_store_write(older, NULL, 0, false, &err), CHELA_EPROTO);
+    chela_store_close(older);
     sql("DELETE FROM chela.format");
     check_refused(url, 0, CHELA_EPARSE, "damaged");
     reset();

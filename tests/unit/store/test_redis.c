@@ -120,6 +120,12 @@ static void test_other_formats(void **state) {
     assert_string_equal(tell("INCRBY chela:format 0"), ":7");
     assert_string_equal(tell("ZRANK chela:i-new:a x"), ":0");
     assert_string_equal(tell("ZCOUNT chela:inbox 1 1"), ":1");
+    chela_store *older = served_must_open(modules, url);
+    tell("SET chela:format 6");
+    assert_int_equal(ch_store_write(older, NULL, 0, false, &err), 0);
+    chela_store_close(served_must_open(modules, url));
+    assert_int_equal(ch_store_write(older, NULL, 0, false, &err), CHELA_EPROTO);
+    chela_store_close(older);
     tell("SET chela:format mine");
     check_refused(url, 0, CHELA_EPROTO, "no store of chela");
     reset();

@@ -142,6 +142,30 @@ static void test_format_1_is_brought_up_to_date(void **state) {
     }
 }
 
+/* A process that knows format 6 has the file open while a newer one migrates it. */
+static void test_a_migration_ends_older_processes(void **state) {
+    struct chela_store_opts opts = CHELA_STORE_OPTS(.module_path = modules);
+    struct chela_error err = {0};
+    chela_store *older, *newer;
+    sqlite3 *raw;
+    (void)state;
+    reset();
+    assert_int_equal(chela_store_open(url, &opts, &older, &err), 0);
+    assert_int_equal(sqlite3_open(path, &raw), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(raw, "ALTER TABLE sessions DROP COLUMN base;"
+                                  "PRAGMA user_version=6", NULL, NULL, NULL),
+                     SQLITE_OK);
+    sqlite3_close(raw);
+    assert_int_equal(ch_store_write(older, NULL, 0, false, &err), 0);
+    assert_int_equal(chela_store_open(url, &opts, &newer, &err), 0);
+    assert_int_equal(ch_store_write(older, NULL, 0, false, &err), CHELA_EPROTO);
+    assert_non_null(strstr(err.message, "converted"));
+    err = (struct chela_error){0};
+    assert_int_equal(ch_store_write(newer, NULL, 0, false, &err), 0);
+    chela_store_close(older);
+    chela_store_close(newer);
+}
+
 static void test_places_that_cannot_be(void **state) {
     struct chela_error err;
     (void)state;
@@ -543,6 +567,7 @@ int main(void) {
         cmocka_unit_test(test_damaged_files_are_refused),
         cmocka_unit_test(test_foreign_and_newer_files_are_refused),
         cmocka_unit_test(test_format_1_is_brought_up_to_date),
+        cmocka_unit_test(test_a_migration_ends_older_processes),
         cmocka_unit_test(test_places_that_cannot_be),
         cmocka_unit_test(test_the_file_is_private),
         cmocka_unit_test(test_a_changed_record_is_noticed),
