@@ -82,6 +82,9 @@ struct chela_mcp_opts {
      * client_id, the one of the first log-in from then on. A server that names another one is
      * refused, so that the secret is not sent there. */
     const char *issuer;
+    /* What the server's tools do: CHELA_TOOL_FLOW with CHELA_TOOL_READS, INGESTS and SENDS; 0: all
+     * three. Data may go back to the server that it came from. */
+    unsigned flow;
 };
 #define CHELA_MCP_OPTS(...) {.size = sizeof(struct chela_mcp_opts), __VA_ARGS__}
 

@@ -656,6 +656,10 @@ struct chela_run_opts {
      * (chela/telemetry.h). Stored with the input. A text of another form is ignored; NULL:
      * none. */
     const char *traceparent;
+    /* The sources of the input, comma-separated, for the rule of two (docs/policy.md), such as
+     * "web:example.com" or, for private data, "private=mcp:tickets". Stored with the input. NULL: a
+     * group or a sender of the channel, another program, or else the owner. */
+    const char *labels;
 };
 #define CHELA_RUN_OPTS(...) {.size = sizeof(struct chela_run_opts), __VA_ARGS__}
 

@@ -49,8 +49,13 @@ enum chela_tool_flags {
                                   not match the schema are valid if `check` accepts them */
     CHELA_TOOL_ACTION = 256,   /* an action without a result for the model: in mode heartbeat the
                                 * turn ends after a reply whose calls are all actions */
-    CHELA_TOOL_SENDS = 512     /* sends its arguments to another machine or to people: a call
+    CHELA_TOOL_SENDS = 512,    /* sends its arguments to another machine or to people: a call
                                 * whose arguments hold a known secret is refused */
+    CHELA_TOOL_READS = 1024,   /* its result is private data */
+    CHELA_TOOL_INGESTS = 2048, /* its result holds text that other people may have written */
+    /* READS, INGESTS and SENDS are all that the tool does. Without this flag a program or an MCP
+     * server is taken to do all three, and a C function to do what its flags say. */
+    CHELA_TOOL_FLOW = 4096
 };
 
 /* How a call uses a resource (chela_call_uses). */

@@ -248,6 +248,16 @@
 #define CH_LIMIT_WEB_REDIRECTS 5          /* redirects followed */
 #define CH_LIMIT_EGRESS 1024              /* patterns of one list of destinations (egress) */
 #define CH_LIMIT_EGRESS_GRANTS 256        /* destinations that people allowed in one session */
+#define CH_LIMIT_LABELS 64                /* sources of one kind that a conversation remembers */
+#define CH_LIMIT_LABEL 160                /* bytes of a source's name */
+#define CH_LIMIT_LABEL_SCAN (256 * CH_KB) /* bytes of a result that are searched for private data */
+#define CH_LIMIT_LITTLE 64                /* bytes of an address that carries little */
+#define CH_LIMIT_PRIVATE_NAMES 4096       /* names of a directory that are compared */
+#define CH_LIMIT_EGRESS_ANSWERS 4096      /* lasting answers about destinations */
+#define CH_LIMIT_EGRESS_FILE (1 * CH_MB)  /* file of these answers */
+#define CH_LIMIT_SECRET_VALUE (64 * CH_KB) /* value of a secret that the configuration names */
+#define CH_LIMIT_SECRET_MS 10000          /* time of the command that gives such a value */
+#define CH_LIMIT_CONFIG_SECRETS 64        /* secrets of the configuration */
 #define CH_LIMIT_FORWARD_CONNS 256        /* connections of one command through its proxy */
 #define CH_LIMIT_FORWARD_HEAD (64 * CH_KB) /* head of a request to that proxy */
 #define CH_LIMIT_FORWARD_BUFFER (256 * CH_KB) /* bytes waiting in one direction of a connection */

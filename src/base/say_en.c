@@ -40,6 +40,9 @@ const char *const ch_say_en[CH_SAYS] = {
     [CH_SAY_SHOWN_CUT] = "[cut here: {1} of {2} bytes are not shown]",
     [CH_SAY_SHOWN_SENDS] = "sends to {1}: no list of egress allows this host, and nobody named the "
                            "address; always: this host until the session ends",
+    [CH_SAY_SHOWN_MET] = "could carry data out: this conversation holds text of {1}, which nobody "
+                         "vouched for, and private data ({2}); always: to this destination, until "
+                         "the session ends",
     [CH_SAY_NOTHING_RUNS] = "Nothing is running here.",
     [CH_SAY_STOPPED] = "Stopped.",
     [CH_SAY_STATUS] = "agent: {1}\nmodel: {2}\nsession: {3}\nnow: {4}",

@@ -35,6 +35,7 @@
     X(SHOWN_LACKS)                                                                             \
     X(SHOWN_CUT)        /* {1}: bytes that are not shown, {2}: all bytes */                    \
     X(SHOWN_SENDS)      /* {1}: the host */                                                    \
+    X(SHOWN_MET)        /* {1}: a source, {2}: private data */                                 \
     /* commands */                                                                             \
     X(NOTHING_RUNS)                                                                            \
     X(STOPPED)                                                                                 \

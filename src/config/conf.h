@@ -69,6 +69,12 @@ struct ch_conf_egress {
     const char *allow, *deny, *ask;
 };
 
+/* The rule of two (egress/labels.h); trust joined with commas; NULL: not set. */
+struct ch_conf_flow {
+    const char *rule, *trust;
+    const char *const *files; /* NULL-terminated */
+};
+
 /* A text `system` that begins so is JSON: {"prompt","vars"}. */
 #define CH_CONF_PROMPT "\xe2\x81\xa0"
 
@@ -142,6 +148,7 @@ struct ch_conf_tool {
     const char *description, *parameters;
     const char *const *command;
     const char *cwd, *effect, *permission;
+    const char *flow;  /* words joined with commas; NULL: not set */
     const char *check; /* JSON: a list, the program and its arguments, or a mapping of arguments */
     int64_t timeout_ms;
     struct ch_conf_retry retry;
@@ -156,7 +163,7 @@ struct ch_conf_mcp {
     const char *const *writable, *const *readable;
     const char *client_id, *client_secret_env, *client_metadata_url, *issuer;
     const char *const *roots;
-    const char *log_level;
+    const char *log_level, *flow;
     bool no_network, unasked, disabled, resources, sampling, sampling_unasked;
     int64_t timeout_ms, sampling_requests, sampling_tokens;
     struct ch_conf_retry retry;
@@ -178,6 +185,7 @@ struct ch_conf_policy {
 struct ch_conf_outside {
     const char *const *databases; /* "databases.NAME=URL"; NULL-terminated */
     struct ch_conf_egress egress;
+    struct ch_conf_flow flow;
     const char *fetch_allow, *fetch_deny;
     bool fetch_private;
     const char *search_provider, *search_url, *search_key_env;

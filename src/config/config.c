@@ -27,6 +27,7 @@
 #include "io/loop_entry.h"
 #include "model/provider/facts_book.h"
 #include "tool/call/command.h"
+#include "tool/call/flow.h"
 
 /* Absolute, because programs of the configuration run in other directories. */
 static char *directory_of(const char *file) {
@@ -428,6 +429,13 @@ static const char *denied_hosts(const chela_config *cfg, const struct ch_conf_ag
     return all.n ? ch_arena_str(cfg->arena, ch_buf_sv(&all)) : NULL;
 }
 
+static const char *join_texts(const chela_config *cfg, const char *const *texts) {
+    CH_BUF_AUTO all = {0};
+    for (; texts && *texts; texts++)
+        ch_buf_addf(&all, "%s%s", all.n ? "," : "", *texts);
+    return all.n ? ch_arena_str(cfg->arena, ch_buf_sv(&all)) : NULL;
+}
+
 /* Settings as "key=value", as many as the file sets. */
 static const char *const *settings_of(const chela_config *cfg, const struct ch_conf_agent *a) {
     const struct ch_conf_outside *c = &cfg->conf.outside;
@@ -439,6 +447,9 @@ static const char *const *settings_of(const chela_config *cfg, const struct ch_c
         {"egress.allow", allow ? allow : c->egress.allow},
         {"egress.deny", denied_hosts(cfg, a)},
         {"egress.ask", ask ? ask : c->egress.ask},
+        {"flow.rule", c->flow.rule},
+        {"flow.trust", c->flow.trust},
+        {"flow.private", join_texts(cfg, c->flow.files)},
         {"webFetch.allowHosts", c->fetch_allow},
         {"webFetch.denyHosts", c->fetch_deny},
         {"webFetch.allowPrivate", c->fetch_private ? "true" : NULL},
@@ -777,7 +788,8 @@ static int config_add_tool(const chela_config *cfg, size_t i, const char *deny, 
         .name = t->item.name, .description = t->description, .schema = t->parameters,
         .effect = CHOICE(EFFECT, t->effect), .permission = CHOICE(PERMISSION, t->permission),
         .flags = (t->confirm || doubted ? CHELA_TOOL_CONFIRM : 0) |
-                 (doubted ? CH_TOOL_DOUBTED : 0) | (t->action ? CHELA_TOOL_ACTION : 0),
+                 (doubted ? CH_TOOL_DOUBTED : 0) | ch_flow_flags(t->flow) |
+                 (t->action ? CHELA_TOOL_ACTION : 0),
         .timeout_ms = t->timeout_ms);
     CH_CONF_RETRY(&tool, &t->retry);
     if (makes_room(t->item.name, deny, agent))

@@ -10,6 +10,7 @@
 #include "guard/secrets.h"
 #include "io/loop_entry.h"
 #include "mcp/mcp_client.h"
+#include "tool/call/flow.h"
 
 /* "NAME: value" of the file as "NAME=value". */
 static const char *const *mcp_env(struct ch_arena *a, const char *const *lines) {
@@ -89,7 +90,8 @@ static int mcp_add(const chela_config *cfg, const struct ch_conf_mcp *s, chela_r
             .roots = s->roots && s->roots[0] ? s->roots : NULL, .log_level = s->log_level,
             .resources = s->resources, .sampling = s->sampling,
             .sampling_no_confirm = s->sampling_unasked,
-            .sampling_requests = s->sampling_requests, .sampling_tokens = s->sampling_tokens);
+            .sampling_requests = s->sampling_requests, .sampling_tokens = s->sampling_tokens,
+            .flow = ch_flow_flags(s->flow));
     CH_CONF_RETRY(&opts, &s->retry);
     int rc = chela_mcp_new(rt, &opts, &client, err);
     if (rc == 0)

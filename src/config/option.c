@@ -64,6 +64,11 @@
      AGENT(heartbeat.member.share_high), 0, 1, .otherwise = "0.2",                               \
      .help = "share of the agent's lines from which only lines that ask for an answer get one"}
 
+/* Sources of text (egress/labels.h), and what a tool does. */
+#define FLOW_SOURCES \
+    "owner|member|stranger|group|web|workspace|mcp|tool|memory|agent|web:|mcp:|tool:"
+#define FLOWS "reads|ingests|sends"
+
 #define MOST_SECONDS 10000000.0
 #define MOST_MB 16777216
 
@@ -128,6 +133,16 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_FILE, "egress.ask", CH_CFG_HOSTS, 0, OUTSIDE(egress.ask), .otherwise = "[]",
      .help = "hosts that are asked about even if a person named the address; other hosts that "
              "no list has are asked about unless a person named the address"},
+    {CH_SCOPE_FILE, "flow.rule", CH_CFG_CHOICE, 0, OUTSIDE(flow.rule), .words = "ask|deny|off",
+     .otherwise = "ask",
+     .help = "what happens to a call that could carry data out once a conversation holds private "
+             "data and text of a source that is not trusted; see policy.md"},
+    {CH_SCOPE_FILE, "flow.trust", CH_CFG_WORDS, 0, OUTSIDE(flow.trust), .words = FLOW_SOURCES,
+     .otherwise = "[\"owner\", \"member\"]",
+     .help = "sources whose text is trusted"},
+    {CH_SCOPE_FILE, "flow.private", CH_CFG_TEXTS, 0, OUTSIDE(flow.files), .otherwise = "[]",
+     .help = "globs of files that are private, such as `notes/*`, besides keys, `.env` and others "
+             "that are known by name"},
     {CH_SCOPE_FILE, "webFetch.allowHosts", CH_CFG_PATTERNS, 0, OUTSIDE(fetch_allow),
      .otherwise = "[\"*\"]",
      .help = "hosts that `web_fetch` may connect to; an empty list removes the tool"},
@@ -713,6 +728,10 @@ const struct ch_option ch_options[] = {
              "patterns (or schemas) that their values must match"},
     {CH_SCOPE_TOOL, "confirm", CH_CFG_BOOL, 0, TOOL(confirm), .otherwise = "false",
      .help = "require a person's approval for each call"},
+    {CH_SCOPE_TOOL, "flow", CH_CFG_WORDS, 0, TOOL(flow), .words = FLOWS,
+     .help = "what a call does: its result is private data (`reads`), its result holds text that "
+             "others may have written (`ingests`), it carries its arguments out or acts elsewhere "
+             "(`sends`); without the list all three"},
     {CH_SCOPE_TOOL, "action", CH_CFG_BOOL, 0, TOOL(action), .otherwise = "false",
      .help = "the tool acts and its result tells the model nothing: in mode heartbeat it ends the "
              "turn; see heartbeat.md"},
@@ -825,6 +844,8 @@ const struct ch_option ch_options[] = {
      .otherwise = "admin", .help = "permission that the tools need"},
     {CH_SCOPE_MCP, "confirm", CH_CFG_UNLESS, 0, MCP(unasked), .otherwise = "true",
      .help = "every call needs a person's approval, unless a rule says otherwise"},
+    {CH_SCOPE_MCP, "flow", CH_CFG_WORDS, 0, MCP(flow), .words = FLOWS,
+     .help = "what calls of the server's tools do, as for `tools.custom`"},
     {CH_SCOPE_MCP, "timeoutSec", CH_CFG_SECONDS, 0, MCP(timeout_ms), 0, MOST_SECONDS,
      .otherwise = "60", .help = "time of one call"},
     {CH_SCOPE_MCP, "resources", CH_CFG_BOOL, 0, MCP(resources), .otherwise = "false",
@@ -958,43 +979,4 @@ const struct ch_option *ch_option_find(enum ch_scope scope, struct ch_sv key) {
         if (o->scope == scope && ch_sv_is(key, o->key))
             return o;
     return NULL;
-}
-
-/* The rest of an option's key after "above."; {NULL,0} if the key is not below. */
-static struct ch_sv option_below(const struct ch_option *o, enum ch_scope scope,
-                                 struct ch_sv above) {
-    struct ch_sv key = ch_sv_str(o->key), none = {NULL, 0};
-    if (o->scope != scope)
-        return none;
-    if (above.n == 0)
-        return key;
-    bool under =
-        key.n > above.n + 1 && key.p[above.n] == '.' && ch_sv_eq(ch_sv(key.p, above.n), above);
-    return under ? ch_sv(key.p + above.n + 1, key.n - above.n - 1) : none;
-}
-
-bool ch_option_each_key(enum ch_scope scope, struct ch_sv above, const struct ch_option **at,
-                        struct ch_sv *name) {
-    const struct ch_option *o = *at ? *at + 1 : ch_options;
-    struct ch_sv last = {NULL, 0};
-    if (*at) {
-        struct ch_sv rest = option_below(*at, scope, above);
-        last = ch_sv_split(&rest, '.');
-    }
-    for (; o->key; o++) {
-        struct ch_sv rest = option_below(o, scope, above);
-        *name = ch_sv_split(&rest, '.');
-        if (!name->p || ch_sv_eq(*name, last))
-            continue;
-        *at = o;
-        return true;
-    }
-    return false;
-}
-
-bool ch_option_is_group(enum ch_scope scope, struct ch_sv key) {
-    for (const struct ch_option *o = ch_options; o->key; o++)
-        if (key.n && option_below(o, scope, key).p)
-            return true;
-    return false;
 }

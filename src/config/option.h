@@ -70,6 +70,7 @@ enum ch_cfg_member {
     X(NUMBER, "number", OPTIONAL)                                                              \
     X(NAMES, "list of names", TEXT) /* joined with commas; "" when empty */                    \
     X(PATTERNS, "list of patterns", TEXT) /* hosts or addresses; as NAMES */                   \
+    X(WORDS, "list of words", TEXT) /* of `words`; one that ends in ":" begins a name; as NAMES */ \
     X(HOSTS, "list of hosts", TEXT) /* patterns of egress.h; as NAMES */                       \
     X(NETWORK, "none, host, or a list of hosts", TEXT) /* a list as HOSTS */                   \
     X(PATHS, "list of paths", TEXTS)                                                           \
@@ -133,14 +134,5 @@ size_t ch_scope_size(enum ch_scope scope); /* size of its struct in conf.h */
 
 /* The option with this key, or NULL. */
 const struct ch_option *ch_option_find(enum ch_scope scope, struct ch_sv key);
-
-/* Iterate over the keys directly below `above` ("" for the scope itself): call
- * with *at NULL first. Each call gives the next name, each name once. False if
- * there are no more. */
-bool ch_option_each_key(enum ch_scope scope, struct ch_sv above, const struct ch_option **at,
-                        struct ch_sv *name);
-
-/* Whether the key has options below it. */
-bool ch_option_is_group(enum ch_scope scope, struct ch_sv key);
 
 #endif

@@ -5,6 +5,7 @@
  * decide who may do what or which agent answers, and a warning elsewhere; both suggest the
  * nearest known key. A null value counts as absent. The walk goes on after an error, so that
  * all of them are listed. */
+#include "config/option_keys.h"
 #include "config/parse.h"
 
 #include <stdarg.h>

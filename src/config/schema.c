@@ -7,6 +7,7 @@
 #include "chela/config.h"
 #include "config/conf.h"
 #include "config/option.h"
+#include "config/option_keys.h"
 #include "model/catalog/provider.h"
 #include "json/writer.h"
 
@@ -122,6 +123,13 @@ static void schema_write_channels(struct ch_jw *w) {
     ch_jw_kraw(w, "additionalProperties", CH_SV("{\"type\":\"object\"}"));
 }
 
+static void schema_write_list(struct ch_jw *w, bool not_empty) {
+    ch_jw_kcstr(w, "type", "array");
+    ch_jw_kraw(w, "items", CH_SV(TEXTS));
+    if (not_empty)
+        ch_jw_kint(w, "minItems", 1);
+}
+
 /* Write the keywords for a value of this type. */
 static void schema_write_type(struct ch_jw *w, const struct ch_option *o) {
     switch (o->type) {
@@ -165,15 +173,13 @@ static void schema_write_type(struct ch_jw *w, const struct ch_option *o) {
     case CH_CFG_NAMES:
     case CH_CFG_PATTERNS:
     case CH_CFG_HOSTS:
+    case CH_CFG_WORDS:
     case CH_CFG_PATHS:
     case CH_CFG_PLACES:
     case CH_CFG_INSIDE:
     case CH_CFG_COMMAND:
     case CH_CFG_TEXTS:
-        ch_jw_kcstr(w, "type", "array");
-        ch_jw_kraw(w, "items", CH_SV(TEXTS));
-        if (o->type == CH_CFG_COMMAND)
-            ch_jw_kint(w, "minItems", 1);
+        schema_write_list(w, o->type == CH_CFG_COMMAND);
         return;
     case CH_CFG_MODELS:
         ch_jw_kraw(w, "anyOf", CH_SV(MODELS));

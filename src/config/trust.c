@@ -31,7 +31,7 @@ static const struct {
     {CH_SCOPE_FILE, "*Env,*File,gateway.tls.key", "key"},
     {CH_SCOPE_FILE, "databases,webFetch.*,webSearch.*,mail.*,telemetry.*", "endpoint"},
     {CH_SCOPE_FILE, "sandbox.*,apply", "sandbox"},
-    {CH_SCOPE_FILE, "approvals,egress.*", "permission"},
+    {CH_SCOPE_FILE, "approvals,egress.*,flow.*", "permission"},
     {CH_SCOPE_FILE, "gateway.*", "server"},
     {CH_SCOPE_FILE, "store,durability,prompts.dir,memory.*", "file"},
     {CH_SCOPE_AGENT, "id,name,description", HARMLESS},

@@ -311,6 +311,43 @@ static int values_read_names(struct ch_cfg_parser *p, const struct ch_json *v,
     return 0;
 }
 
+static bool is_one_of_words(const char *words, struct ch_sv given) {
+    struct ch_sv rest = ch_sv_str(words);
+    while (rest.n) {
+        struct ch_sv word = ch_sv_split(&rest, '|');
+        bool begins = word.n && word.p[word.n - 1] == ':';
+        if (begins ? given.n > word.n && memcmp(given.p, word.p, word.n) == 0
+                   : ch_sv_eq(given, word))
+            return true;
+    }
+    return false;
+}
+
+/* Words of a closed set; a name that follows such a word has no separator. */
+static int read_words(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                      void *out) {
+    CH_BUF_AUTO joined = {0}, all = {0};
+    struct ch_sv rest = ch_sv_str(o->words);
+    if (v->type != CH_JSON_ARRAY)
+        return ch_cfg_wrong_type(p, v, "a list of words");
+    while (rest.n) {
+        struct ch_sv word = ch_sv_split(&rest, '|');
+        bool begins = word.n && word.p[word.n - 1] == ':';
+        ch_buf_addf(&all, "%s%.*s%s", all.n ? ", " : "", CH_SV_FMT(word), begins ? "NAME" : "");
+    }
+    for (CH_JSON_EACH(e, v)) {
+        struct ch_sv given = ch_json_str(e);
+        if (e->type != CH_JSON_STRING)
+            return ch_cfg_wrong_type(p, e, "a word");
+        if (!is_one_of_words(o->words, given) || !only(given, ".-_:[]"))
+            return ch_cfg_bad(p, e, "\"%.*s\" is none of %s",
+                              CH_SV_FMT(ch_utf8_cut(given, 40)), ch_buf_str(&all));
+        ch_buf_addf(&joined, "%s%.*s", joined.n ? "," : "", CH_SV_FMT(given));
+    }
+    *(const char **)out = ch_arena_str(p->cfg->arena, ch_buf_sv(&joined));
+    return 0;
+}
+
 static int read_hosts(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
                       void *out) {
     CH_BUF_AUTO joined = {0};
@@ -817,6 +854,7 @@ int ch_cfg_value(struct ch_cfg_parser *p, const struct ch_json *v, const struct 
         [CH_CFG_COUNT] = read_limit,
         [CH_CFG_PATTERNS] = values_read_names,
         [CH_CFG_HOSTS] = read_hosts,
+        [CH_CFG_WORDS] = read_words,
         [CH_CFG_NETWORK] = read_network,
         [CH_CFG_DATABASES] = read_databases,
         [CH_CFG_PATHS] = read_paths,

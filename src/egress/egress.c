@@ -329,3 +329,24 @@ void ch_egress_add_remedy(struct ch_buf *out, const struct ch_url *to) {
     ch_url_add_authority(out, to);
     ch_buf_add_str(out, "\"] }");
 }
+
+/* --- what an address can carry ------------------------------------------------------------- */
+
+/* Hosts that publish for everybody, and let no visitor see the requests of others. */
+static const char *const public_hosts[] = {
+    "docs.python.org", "pypi.org", "www.npmjs.com", "nodejs.org",
+    "developer.mozilla.org", "docs.rs", "crates.io", "doc.rust-lang.org", "pkg.go.dev", "go.dev",
+    "en.cppreference.com", "man7.org", "www.postgresql.org", "sqlite.org", "kernel.org",
+    "www.kernel.org", "packages.debian.org", "rubygems.org", "docs.oracle.com",
+    "learn.microsoft.com", "en.wikipedia.org", "zh.wikipedia.org", "www.rfc-editor.org",
+    "datatracker.ietf.org", "www.w3.org", "html.spec.whatwg.org"};
+
+bool ch_egress_carries_little(const struct ch_url *to) {
+    if (!to->tls || to->port != 443 || to->userinfo.p || to->target.n > CH_LIMIT_LITTLE ||
+        memchr(to->target.p, '?', to->target.n))
+        return false;
+    for (size_t i = 0; i < CH_LEN(public_hosts); i++)
+        if (ch_sv_eq_nocase(to->host, ch_sv_str(public_hosts[i])))
+            return true;
+    return false;
+}

@@ -47,6 +47,10 @@ struct ch_egress_finding {
     bool named;
 };
 
+/* True for a short address without a query at a host of a public list, such as documentation or an
+ * index of packages: it carries little, to a host whose requests nobody else reads. */
+bool ch_egress_carries_little(const struct ch_url *to);
+
 /* What the lists say about a destination. e NULL: everything is in no list. */
 struct ch_egress_finding ch_egress_judge(const struct ch_egress *e, const struct ch_url *to);
 

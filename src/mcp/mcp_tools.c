@@ -144,8 +144,13 @@ static void add_binding(chela_mcp *m, struct ch_mcp_binding *b, const char *alia
         free_binding(b);
         return;
     }
+    struct ch_tool *tool = ch_registry_find(&b->agent->registry, ch_sv_str(alias));
+    CH_BUF_AUTO origin = {0};
+    ch_buf_addf(&origin, "mcp:%s", m->opts.name);
+    tool->origin = ch_strdup(ch_buf_str(&origin));
+    tool->flow = m->opts.flow ? ch_tool_flow_of(m->opts.flow) : CH_FLOW_ALL;
     if (m->opts.url)
-        ch_registry_find(&b->agent->registry, ch_sv_str(alias))->destination = server_address;
+        tool->destination = server_address;
     ch_list_add(&m->tools->bindings, &b->link);
 }
 

@@ -33,8 +33,8 @@ sandbox: { mode: off }
 agents: { list: [{ id: main, model: scripted/rules.yaml, sendTo: ["team-*", "feishu:*"], tools: { allow: [t_wait, t_press] } }] }
 tools:
   custom:
-    - { name: t_wait, description: Waits., command: [./waiter], effect: read, permission: read, timeoutSec: 60 }
-    - { name: t_press, description: Presses., command: [touch, pressed], effect: read, permission: read }
+    - { name: t_wait, flow: [], description: Waits., command: [./waiter], effect: read, permission: read, timeoutSec: 60 }
+    - { name: t_press, flow: [], description: Presses., command: [touch, pressed], effect: read, permission: read }
 policies: [{ id: guests, channel: feishu, deny: [t_press] }]
 channels: { feishu: { appId: $app, domain: "$lark", dmPolicy: open } }
 YAML

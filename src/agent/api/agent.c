@@ -529,7 +529,12 @@ int chela_agent_hooks(chela_agent *a, const struct chela_hooks *given, struct ch
 static int add_function(chela_agent *a, struct chela_tool_opts *opts, struct chela_error *err) {
     if (opts->fn && !(opts->flags & (CHELA_TOOL_FORGIVING | CHELA_TOOL_CLIENT)))
         opts->flags |= CH_TOOL_CLOSED;
-    return ch_function_add(&a->registry, opts, err);
+    int rc = ch_function_add(&a->registry, opts, err);
+    if (rc == 0) {
+        struct ch_tool *t = ch_registry_find(&a->registry, ch_sv_str(opts->name));
+        t->flow = ch_tool_flow_of(t->flags);
+    }
+    return rc;
 }
 
 int chela_agent_add_tool(chela_agent *a, const struct chela_tool_opts *given,

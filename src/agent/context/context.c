@@ -206,6 +206,11 @@ static void load_project(chela_session *s) {
     const struct ch_project *p = &c->files->project;
     ch_project_load(&c->files->project, &opts);
     for (size_t i = 0; i < p->n; i++)
+        if (p->files[i].text.n && p->files[i].untrusted)
+            ch_labels_add(&s->labels, CH_LABEL_FOREIGN,
+                          strcmp(p->files[i].leaf, "MEMORY.md") == 0 ? CH_SV("memory")
+                                                                     : CH_SV("workspace"));
+    for (size_t i = 0; i < p->n; i++)
         if (p->files[i].problem)
             ch_buf_addf(&c->warnings, "%s is not used: %s%c", p->files[i].name,
                         p->files[i].problem, '\0');

@@ -5,6 +5,7 @@
 #include "agent/machine/queue.h"
 #include "base/key_table.h"
 #include "chela/channel.h"
+#include "egress/labels.h"
 #include "prompt/measure.h"
 #include "prompt/project.h"
 #include "tool/call/state.h"
@@ -130,6 +131,7 @@ struct chela_session {
     bool closed;                /* closed: waits to be freed */
     bool handed;                /* the session was handed over to its agent (handoff.h) */
     struct ch_memory memory;    /* remembered approvals */
+    struct ch_labels labels;    /* sources of the conversation's content */
     struct ch_approvals *granted; /* borrowed from `state`: grants of a feature; NULL: none */
     struct ch_jobs *jobs;       /* background programs */
     enum chela_apply apply;     /* when changes of its runs become real */

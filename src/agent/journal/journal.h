@@ -35,7 +35,8 @@
  *               from which another process continues the call; "": none any more. A call
  *               that waits for a time has a state without the record of a start
  *   DONE        The one result of a call. {"run","turn","call","message",["ran",
- *               "refused","terminates","attempts","delivered"]}. attempts: more than one;
+ *               "refused","terminates","attempts","delivered","labels"]}. attempts: more than one;
+ *               labels: sources of the result (egress/labels.h);
  *               delivered: text that the call sent to the conversation
  *               (tool/call/delivery.h). When every call of the reply
  *               has a result, the results join the transcript in the order of the calls.
@@ -51,7 +52,8 @@
  *               compaction is a part of the last reply
  *   STATE       The machine after a step. {"run","state","status","reason","mode",
  *               counters,"usage","seq",["agent","asks_plans","goal","error_log","model",
- *               "recoveries","called","handoffs","plan","error","unasked","spoke"]}.
+ *               "recoveries","called","handoffs","plan","error","unasked","spoke","labels"]}.
+ *               labels: sources of the conversation (egress/labels.h)
  *               error_log: the newest errors of tools and models,
  *               [{"turn","of","class","text"}]; called: number of child agents that have
  *               ended; unasked, spoke: of a companion (feature/heartbeat/beat.c)

@@ -95,6 +95,7 @@ void ch_journal_replay_free(struct ch_journal_replay *p) {
     ch_message_origin_release(&p->origin);
     ch_buf_release(&p->delivered);
     ch_memory_release(&p->memory);
+    ch_labels_release(&p->labels);
     ch_arena_release(&p->arena);
     ch_buf_release(&p->state);
     ch_part_ids_release(&p->parts);
@@ -222,6 +223,7 @@ static void open_calls(struct ch_journal_replay *p, const struct ch_msg *m) {
 static void read_principal(const struct reading *r) {
     ch_principal_release(&r->past->principal);
     r->past->principal = ch_principal_read(r->v);
+    ch_labels_read_text(&r->past->labels, ch_sv_str(r->past->principal.labels));
 }
 
 /* The run ended before its messages were delivered: they wait in the session. */
@@ -293,6 +295,7 @@ static int fold_inbound(struct reading *r) {
     n->origin = read_origin(r);
     n->msg = m;
     n->principal = ch_principal_read(r->v);
+    ch_labels_read_text(&r->past->labels, ch_sv_str(n->principal.labels));
     ch_list_add(&r->past->notes, &n->link);
     return 0;
 }
@@ -416,6 +419,7 @@ static int fold_done(struct reading *r) {
     c->ran = ch_json_bool(ch_json_get(r->v, "ran"), false);
     c->refused = ch_json_bool(ch_json_get(r->v, "refused"), false);
     c->terminates = ch_json_bool(ch_json_get(r->v, "terminates"), false);
+    ch_labels_read(&r->past->labels, r->v);
     struct ch_sv delivered = ch_json_get_str(r->v, "delivered");
     if (delivered.n) {
         ch_buf_add_sv(&r->past->delivered, delivered);

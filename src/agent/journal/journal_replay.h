@@ -105,6 +105,7 @@ struct ch_journal_replay {
     size_t mailed;           /* messages up to the run's last answer that was sent; 0: none */
     struct ch_message_origin origin; /* origin of its newest message */
     struct ch_memory memory;         /* remembered approvals */
+    struct ch_labels labels;         /* of the results */
     struct ch_arena arena;           /* memory of the record that is being read */
     struct ch_run_counters counters; /* counters of the last run */
     const struct ch_json *saved;     /* in the arena: last STATE record of the run; NULL: none */

@@ -533,6 +533,8 @@ void ch_run_journal_done(chela_run *run, size_t call, const struct ch_msg *resul
         ch_jw_kint(&w, "attempts", how->attempts);
     if (how->delivered)
         ch_jw_kcstr(&w, "delivered", how->delivered);
+    if (how->labels)
+        ch_labels_write(how->labels, &w);
     run_journal_append(run->session, &w, CH_REC_DONE, how->effect ? CH_SYNC_COMMIT : CH_SYNC_LATER);
 }
 

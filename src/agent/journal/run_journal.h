@@ -135,6 +135,7 @@ struct ch_run_journal_done {
     bool ran, refused, terminates;
     bool effect; /* the call may have changed something */
     unsigned attempts;
+    const struct ch_labels *labels; /* sources of the result */
     const char *delivered; /* text that the call sent to the conversation; NULL: none */
 };
 void ch_run_journal_done(chela_run *run, size_t call, const struct ch_msg *result,

@@ -3,6 +3,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "chela/channel.h"
 
 static const char *const permissions[] = {"admin", "write", "read"};
 
@@ -13,6 +14,20 @@ static char *copy_traceparent(const char *text) {
                : NULL;
 }
 
+/* Where the input comes from, unless the host says so: a group, where anybody may have written what
+ * the message quotes; a person whom the channel lets in; another program. */
+static char *labels_of(const struct chela_run_opts *o) {
+    const char *type = o->inbound ? o->inbound->chat_type : NULL;
+
+    if (o->labels)
+        return ch_strdup(o->labels);
+    if (type && strcmp(type, "group") == 0)
+        return ch_strdup("group");
+    return o->kind == CHELA_INPUT_WEBHOOK ? ch_strdup("stranger")
+           : o->channel && o->sender      ? ch_strdup("member")
+                                          : NULL;
+}
+
 struct ch_principal ch_principal_of(const struct chela_run_opts *o) {
     return (struct ch_principal){.channel = ch_strdup(o->channel),
                                  .sender = ch_strdup(o->sender),
@@ -20,6 +35,7 @@ struct ch_principal ch_principal_of(const struct chela_run_opts *o) {
                                  .deny = ch_strdup(o->deny),
                                  .approve = o->approve,
                                  .permission = o->permission,
+                                 .labels = labels_of(o),
                                  .traceparent = copy_traceparent(o->traceparent)};
 }
 
@@ -28,6 +44,7 @@ void ch_principal_release(struct ch_principal *b) {
     ch_free(b->sender);
     ch_free(b->allow);
     ch_free(b->deny);
+    ch_free(b->labels);
     ch_free(b->traceparent);
     *b = (struct ch_principal){0};
 }
@@ -39,6 +56,7 @@ void ch_principal_apply(const struct ch_principal *b, struct chela_run_opts *o) 
     o->deny = b->deny;
     o->approve = b->approve;
     o->permission = b->permission;
+    o->labels = b->labels;
     o->traceparent = b->traceparent;
 }
 
@@ -63,6 +81,7 @@ void ch_principal_write(const struct ch_principal *b, struct ch_jw *w) {
                  {"deny", b->deny},
                  {"approve", b->approve ? chela_approve_name(b->approve) : NULL},
                  {"permission", b->permission ? permissions[b->permission] : NULL},
+                 {"labels", b->labels},
                  {"traceparent", b->traceparent}};
     bool any = false;
 
@@ -101,6 +120,7 @@ struct ch_principal ch_principal_read(const struct ch_json *record) {
                                  .sender = read_text(v, "sender"),
                                  .allow = read_text(v, "allow"),
                                  .deny = read_text(v, "deny"),
+                                 .labels = read_text(v, "labels"),
                                  .traceparent = read_text(v, "traceparent"),
                                  .approve = read_approve(v),
                                  .permission = ch_sv_is(permission, "read")    ? CHELA_PERM_READ

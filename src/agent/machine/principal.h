@@ -14,6 +14,8 @@ struct ch_principal {
     char *channel, *sender, *allow, *deny; /* owned, may be NULL */
     enum chela_approve approve;
     enum chela_permission permission;
+    char *labels; /* owned: sources of the input (egress/labels.h); no right depends on them; NULL:
+                     the owner's words */
     char *traceparent; /* owned: trace context of the sender; no right depends on it; NULL: none */
 };
 

@@ -43,6 +43,7 @@ struct ch_acting {
     struct ch_timer late;
     struct ch_early_reads *early; /* owned: calls of the reply that is received; NULL: none */
     struct ch_loop_detector detector;
+    struct ch_labels labels; /* sources of the results that the model has not seen */
     bool written; /* a feature wrote the reply, not a model */
     bool unfit;   /* the final answer did not match its schema */
 };
@@ -62,6 +63,7 @@ bool ch_act_by_feature(const chela_run *run) {
 }
 
 void ch_act_drop(chela_run *run) {
+    ch_labels_release(&run->acting->labels);
     ch_batch_close(CH_TAKE(run->batch));
     ch_act_drop_early(run);
     ch_free(CH_TAKE(run->acting->gates));
@@ -336,6 +338,7 @@ static void store_result(chela_run *run, const struct ch_block *call, const stru
     struct ch_run_journal_done how = {.ran = r->attempts > 0 || (tool && !tool->ops),
                                       .refused = ch_batch_refuses(run->batch, index),
                                       .attempts = r->attempts,
+                                      .labels = r->labels,
                                       .effect = tool && tool->effect != CHELA_EFFECT_READ,
                                       .delivered =
                                           ch_delivery_text(&run->session->state, run->id, r->id)};
@@ -362,6 +365,7 @@ static void act_finished(const struct ch_block *call, const struct ch_result *r,
                                r->content);
     if (!r->is_error)
         ch_delivery_done(&run->session->state, run->id, r->id);
+    ch_labels_join(&run->acting->labels, r->labels);
     store_result(run, call, r);
     if (stored_child(run, call)) /* the child's usage has become part of the run's usage */
         ch_run_journal_acting(run, CH_SYNC_LATER);
@@ -522,6 +526,8 @@ static struct ch_batch_opts act_batch_opts(chela_run *run) {
                                       run->permit.forgets ? NULL : &ch_parent_root(run)->memory,
                                   .sandbox = a->sandbox,
                                   .egress = a->settings->egress,
+                                  .flow = &a->settings->flow,
+                                  .labels = &s->labels,
                                   .jobs = s->jobs,
                                   .buffers = ch_parent_root(run)->agent->buffers,
                                   .window = ch_target_window(run->target),
@@ -654,6 +660,7 @@ static void act_done(chela_run *run) {
                                                               watched for loops */
         in.loop = watch(run, m);
     run->acting->unfit = false;
+    ch_labels_join(&run->session->labels, &run->acting->labels); /* for the next reply */
     ch_act_drop(run);
     run->stop = CH_IN_INPUT;
     ch_run_interrupted(run);

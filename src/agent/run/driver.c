@@ -777,6 +777,7 @@ int ch_run_new(chela_session *s, const struct chela_run_opts *given, const struc
     ch_queue_init(&run->follow_ups);
     ch_list_init(&run->children);
     ch_run_origin_init(run, opts);
+    ch_labels_read_text(&s->labels, ch_sv_str(ch_run_origin_principal(run)->labels));
     int rc = driver_bound(run, s->agent, opts, err);
     if (rc == 0)
         rc = ch_features_open(run, opts, state, err);

@@ -575,6 +575,13 @@ static void on_failure(chela_run *run, const struct ch_reply *r) {
                                            .output_shown = shown});
 }
 
+/* The service ran a tool, such as a search, whose result is in the conversation. */
+static void label_by_service(chela_run *run, const struct ch_msg *m) {
+    for (uint32_t i = 0; i < m->nblocks; i++)
+        if (m->blocks[i].type == CH_BLOCK_OPAQUE && m->blocks[i].runner == CH_RUN_VENDOR)
+            ch_labels_add(&run->session->labels, CH_LABEL_FOREIGN, CH_SV("web"));
+}
+
 /* Adds the reply to the transcript. A refused reply is not kept. */
 static const struct ch_msg *keep_reply(chela_run *run, struct ch_reply *r, double cost) {
     struct ch_msg *m = CH_TAKE(r->msg);
@@ -589,6 +596,7 @@ static const struct ch_msg *keep_reply(chela_run *run, struct ch_reply *r, doubl
         ch_sending_kept(&run->turn->sending, 0);
         return NULL;
     }
+    label_by_service(run, m);
     ch_sending_kept(&run->turn->sending, ch_run_journal_reply(run, m, r, cost, false));
     return ch_transcript_add(&run->session->transcript, m) == 0 ? m : NULL;
 }

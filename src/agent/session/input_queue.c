@@ -334,6 +334,7 @@ static int put_aside(struct ch_input_queue *f, struct ch_msg *m, const struct ch
         f->dropped++;
     }
     struct ch_principal principal = ch_principal_of(opts);
+    ch_labels_read_text(&f->session->labels, ch_sv_str(principal.labels));
     ch_queue_push(&f->waiting, m);
     struct ch_message_origin origin = {0};
     ch_message_origin_set(&origin, opts->inbound);
@@ -361,6 +362,8 @@ static bool into_run(const struct ch_input_queue *f, const struct chela_run_opts
         return false;
     struct ch_principal principal = ch_principal_of(opts);
     bool fits = same(f, &principal, ch_run_origin_principal(s->run));
+    if (fits)
+        ch_labels_read_text(&s->labels, ch_sv_str(principal.labels));
     ch_principal_release(&principal);
     if (!fits)
         return false;

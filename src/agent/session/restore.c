@@ -28,6 +28,8 @@ static void take_over(chela_session *s, struct ch_journal_replay *past) {
     ch_memory_release(&s->memory);
     s->memory = past->memory;
     past->memory = (struct ch_memory){0};
+    ch_labels_join(&s->labels, &past->labels);
+    ch_labels_read(&s->labels, past->saved);
     ch_free(s->answers_to);
     s->answers_to = ch_strdup(past->answer_to);
     ch_encoder_release(&s->encoder);
@@ -76,6 +78,7 @@ static struct ch_spent on_save(const chela_run *run, struct ch_jw *w) {
     ch_jw_kcstr(w, "mode", ch_run_mode(run));
     if (ch_agent_root(run->session->agent)->memo)
         ch_jw_kraw(w, "host", ch_sv_str(ch_agent_root(run->session->agent)->memo));
+    ch_labels_write(&run->session->labels, w);
     ch_features_save(run, w);
     if (run->nchildren)
         ch_jw_kint(w, "called", run->nchildren);

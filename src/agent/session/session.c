@@ -280,6 +280,7 @@ void ch_session_free(chela_session *s) {
     ch_encoder_release(&s->encoder);
     ch_free(s->answers_to);
     ch_memory_release(&s->memory);
+    ch_labels_release(&s->labels);
     ch_selection_free(s->selection);
     ch_session_state_release(&s->state);
     free_channel(s->channel);

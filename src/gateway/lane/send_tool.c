@@ -343,6 +343,11 @@ static struct send_call *send_call_new(chela_call *call, const struct ch_lane *f
     s->hops = from->hops + 1;
     s->wait.ready = send_on_ready;
     ch_principal_apply(ch_run_origin_principal(from->session->run), &o);
+    CH_BUF_AUTO labels = {0};
+    ch_buf_add_str(&labels, "agent");
+    if (ch_labels_any(&from->session->labels))
+        ch_labels_write_text(&from->session->labels, &labels);
+    o.labels = ch_buf_str(&labels);
     s->principal = ch_principal_of(&o);
     ch_buf_addf(&s->text, "[from session %s] %.*s", from->session->key,
                 CH_SV_FMT(ch_json_get_str(call->args, "message")));
@@ -411,6 +416,12 @@ static void send_tool_free(void *impl) {
     ch_free(p);
 }
 
+/* The answer is what another conversation holds. */
+static void set_flow(struct ch_tool *t) {
+    t->flow = CH_FLOW_READS | CH_FLOW_INGESTS;
+    t->origin = ch_strdup("agent");
+}
+
 static const struct ch_tool_ops ops = {.name = "send",
                                        .start = send_start,
                                        .cancel = send_cancel,
@@ -441,6 +452,8 @@ int ch_send_tool_add(chela_gateway *gw, chela_agent *const *agents, struct chela
         rc = ch_registry_add(&(*agents)->registry, &tool, &ops, p, err);
         if (rc < 0)
             send_tool_free(p);
+        else
+            set_flow(ch_registry_find(&(*agents)->registry, ch_sv_str(tool.name)));
     }
     return rc;
 }

@@ -511,6 +511,39 @@ static const char *builtin_synonyms(struct ch_sv tool) {
     return NULL;
 }
 
+/* What the calls bring and carry out (tool/call/flow.h). A tool that is not listed does neither:
+ * a search sends its words to the service that the operator chose. */
+static void builtin_set_flow(struct ch_tool *t) {
+    static const struct {
+        const char *tool, *origin;
+        unsigned char flow;
+    } table[] = {
+        {"read", CH_ORIGIN_WORKSPACE, CH_FLOW_INGESTS},
+        {"edit", CH_ORIGIN_WORKSPACE, CH_FLOW_INGESTS},
+        {"apply_patch", CH_ORIGIN_WORKSPACE, CH_FLOW_INGESTS},
+        {"ls", CH_ORIGIN_WORKSPACE, CH_FLOW_INGESTS},
+        {"find", CH_ORIGIN_WORKSPACE, CH_FLOW_INGESTS},
+        {"grep", CH_ORIGIN_WORKSPACE, CH_FLOW_INGESTS},
+        {"exec", CH_ORIGIN_WORKSPACE, CH_FLOW_INGESTS | CH_FLOW_IF_OPEN},
+        {"process", CH_ORIGIN_WORKSPACE, CH_FLOW_INGESTS | CH_FLOW_SENDS},
+        {"web_fetch", CH_ORIGIN_WEB, CH_FLOW_INGESTS | CH_FLOW_SENDS},
+        {"web_search", CH_ORIGIN_WEB, CH_FLOW_INGESTS},
+        {"query_database", "tool:query_database", CH_FLOW_READS | CH_FLOW_INGESTS},
+        {"memory_search", "memory", CH_FLOW_READS | CH_FLOW_INGESTS},
+        {"send_email", "tool:send_email", CH_FLOW_SENDS},
+        {"message", "tool:message", CH_FLOW_SENDS},
+    };
+    for (size_t i = 0; i < CH_LEN(table); i++)
+        if (strcmp(t->name, table[i].tool) == 0) {
+            t->flow = table[i].flow;
+            t->origin = table[i].origin;
+        }
+    if (strcmp(t->name, "message") == 0)
+        t->stays = ch_message_stays;
+    if (strcmp(t->name, "process") == 0)
+        t->stays = ch_process_stays;
+}
+
 int ch_builtin_add_with(struct ch_registry *r, struct ch_tool_settings *settings, const char *allow,
                         const char *deny, struct chela_error *err) {
     for (const struct chela_tool_opts *t = ch_builtin_tools; t->name; t++) {
@@ -528,7 +561,9 @@ int ch_builtin_add_with(struct ch_registry *r, struct ch_tool_settings *settings
                          : builtin_add_one(r, &opts, err);
         if (rc < 0)
             return rc;
-        ch_registry_find(r, name)->synonyms = builtin_synonyms(name);
+        struct ch_tool *tool = ch_registry_find(r, name);
+        tool->synonyms = builtin_synonyms(name);
+        builtin_set_flow(tool);
     }
     return 0;
 }

@@ -175,8 +175,13 @@ static void bind_destination(chela_call *call, struct ch_bound *out, struct ch_s
         approval_binding_add(h, ch_sv_str(to.url));
     if (to.verdict != CH_OUTGOING_ASK)
         return;
-    out->sends = to.url;
-    memcpy(out->place, to.digest, sizeof(out->place));
+    out->sends = to.unlisted ? to.url : NULL;
+    out->met_source = to.met.source;
+    out->met_data = to.met.data;
+    if (to.unlisted)
+        memcpy(out->places[out->nplaces++], to.digest, CH_SHA256_SIZE);
+    if (to.met.source)
+        memcpy(out->places[out->nplaces++], to.met_digest, CH_SHA256_SIZE);
 }
 
 void ch_bind(chela_call *call, struct ch_bound *out) {
@@ -258,6 +263,8 @@ void ch_bound_show(chela_call *call, const struct ch_bound *b, struct ch_buf *ou
         if (ch_url_parse(ch_sv_str(b->sends), &target.to, NULL) == 0)
             ch_outgoing_show(&target, to, out);
     }
+    if (b->met_source)
+        ch_outgoing_show_met(b->met_source, b->met_data, to, out);
     show_line(out, CH_SAY_SHOWN_PROGRAM, to, b->program);
     show_line(out, CH_SAY_SHOWN_DIRECTORY, to, b->cwd);
     if (command)

@@ -29,7 +29,10 @@ struct ch_bound { /* texts live in the call's arena */
     const char *writes;
     /* the URL of a destination that a person has to agree to (outgoing.h); NULL: none */
     const char *sends;
-    unsigned char place[CH_SHA256_SIZE]; /* what "always" remembers of it */
+    const char *met_source, *met_data; /* what met (flow.h); NULL: nothing did */
+    /* What "always" remembers, in place of the digest, if the next number is not 0. */
+    unsigned char places[2][CH_SHA256_SIZE];
+    unsigned nplaces;
 };
 
 /* The call's arguments must have been read. */

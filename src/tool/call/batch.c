@@ -178,6 +178,7 @@ static struct ch_result batch_result_of(const chela_call *call) {
         .error_type = o->error_type,
         .retryable = o->retryable,
         .attempts = call->attempts,
+        .labels = &call->labels,
         .duration_ms = call->duration_ms,
     };
 }

@@ -17,6 +17,8 @@ struct ch_early_reads;
 struct ch_egress;
 struct ch_jobs;
 struct ch_jw;
+struct ch_flow_rules;
+struct ch_labels;
 struct ch_layer_mount;
 struct ch_sandbox_policy;
 struct ch_session_state;
@@ -31,6 +33,7 @@ struct ch_result { /* result of one call; texts borrowed from the batch */
     const char *error_type; /* NULL, or static */
     bool retryable;
     unsigned attempts; /* 0: the call was not run */
+    const struct ch_labels *labels; /* sources of the content */
     int64_t duration_ms;
 };
 
@@ -138,6 +141,8 @@ struct ch_batch_opts {
     struct ch_memory *memory;             /* borrowed; NULL: no remembered approvals */
     const struct ch_sandbox_policy *sandbox; /* borrowed; NULL: the default policy */
     const struct ch_egress *egress; /* borrowed; NULL: calls may send data to every host */
+    const struct ch_flow_rules *flow; /* borrowed; the rule of two (flow.h); NULL: the defaults */
+    const struct ch_labels *labels;   /* borrowed: sources of the conversation; NULL: no rule */
     struct ch_jobs *jobs; /* borrowed from the session; NULL: no background programs */
     struct ch_buffers *buffers; /* borrowed; files of an editor; NULL: none */
     int64_t window;   /* context window in tokens, bounds the results; 0: unknown */

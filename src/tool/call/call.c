@@ -27,6 +27,7 @@
 #include "tool/call/buffers.h"
 #include "tool/call/call_by_name.h"
 #include "tool/call/consent.h"
+#include "tool/call/flow.h"
 #include "tool/registry/argument_validation.h"
 #include "tool/call/leaving.h"
 #include "tool/call/progress.h"
@@ -68,6 +69,8 @@ struct ch_call_env ch_call_env_of(const struct ch_batch_opts *opts) {
         .memory = opts->memory,
         .sandbox = opts->sandbox,
         .egress = opts->egress,
+        .flow = opts->flow,
+        .labels = opts->labels,
         .jobs = opts->jobs,
         .listener = opts->listener,
         .buffers = opts->buffers,
@@ -179,6 +182,7 @@ void ch_call_unref(chela_call *call) {
     ch_answer_release(&call->answer);
     ch_outcome_release(&call->made);
     ch_outcome_release(&call->outcome);
+    ch_labels_release(&call->labels);
     ch_tool_unref(call->tool);
     ch_buffers_unref(call->buffers);
     ch_arena_release(&call->arena);
@@ -219,6 +223,7 @@ static void call_decide(chela_call *call, struct ch_outcome *outcome) {
     *outcome = (struct ch_outcome){0};
     if (is_outcome_unknown(call, &call->outcome))
         ch_outcome_unknown(&call->outcome);
+    ch_flow_label(call);
     drop_suspended(call);
     if (call->working) {
         atomic_store(&call->cancelled, true);

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 
 #include "base/arena.h"
+#include "egress/labels.h"
 #include "io/gate.h"
 #include "io/loop.h"
 #include "io/worker.h"
@@ -57,6 +58,8 @@ struct ch_call_env {
     struct ch_memory *memory;
     const struct ch_sandbox_policy *sandbox; /* as in struct ch_batch_opts */
     const struct ch_egress *egress; /* as in struct ch_batch_opts */
+    const struct ch_flow_rules *flow; /* as in struct ch_batch_opts */
+    const struct ch_labels *labels;   /* as in struct ch_batch_opts */
     struct ch_jobs *jobs;
     struct ch_call_listener *const *listener; /* as in struct ch_batch_opts */
     struct ch_buffers *buffers; /* as in struct ch_batch_opts */
@@ -154,6 +157,7 @@ struct chela_call {
     } wait;
     bool announced; /* the batch has called `started` for the call */
     struct ch_outcome outcome;
+    struct ch_labels labels; /* sources of the result */
 
     /* the tool's side */
     struct ch_answer answer;

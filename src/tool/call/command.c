@@ -13,6 +13,7 @@
 #include "tool/call/command.h"
 #include "tool/call/aftermath.h"
 #include "tool/call/call.h"
+#include "tool/call/flow.h"
 #include "tool/call/plan.h"
 #include "tool/process/held_text.h"
 #include "tool/process/program.h"
@@ -210,6 +211,7 @@ static void run_program(chela_call *call, const char *const *argv, const struct 
         .trusted_argv = true,
         .pins = pins,
         .free_instructions = call->env->ask_means == CH_CONSENT_AUTO,
+        .met = ch_flow_judge_command(call).source != NULL,
         .input = input,
         .max_output = CH_LIMIT_TOOL_OUTPUT,
     };
@@ -362,6 +364,8 @@ static void command_plan(chela_call *call, struct ch_plan *out) {
  * that writes files. */
 static void command_complete(struct ch_tool *tool) {
     tool->plan = command_plan;
+    tool->flow = tool->flags & CHELA_TOOL_FLOW ? ch_tool_flow_of(tool->flags)
+                                               : CH_FLOW_READS | CH_FLOW_INGESTS | CH_FLOW_IF_OPEN;
     if (!tool->resources)
         tool->resources = ch_use_workspace;
 }

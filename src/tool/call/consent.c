@@ -49,6 +49,8 @@ static bool find_voucher(chela_call *call) {
 
     if (b->kind == CH_KIND_EXECUTED)
         return false;
+    if (b->met_source)
+        return ch_memory_has(env->memory, b->digest);
     if (b->sends)
         return ch_memory_has(env->memory, b->digest) || names_destination(call);
     if (call->tool->flags & CH_TOOL_DOUBTED)
@@ -279,6 +281,13 @@ static void answer_by_person(chela_call *call, const char *text) {
     ch_call_end(call, &o);
 }
 
+static void remember(struct ch_memory *memory, const struct ch_bound *b) {
+    for (unsigned i = 0; i < b->nplaces; i++)
+        ch_memory_add(memory, b->places[i]);
+    if (!b->nplaces)
+        ch_memory_add(memory, b->digest);
+}
+
 int ch_call_consent(chela_call *call, enum chela_decision decision, const char *reason,
                     struct chela_error *err) {
     const struct ch_bound *b = call->bound;
@@ -306,7 +315,7 @@ int ch_call_consent(chela_call *call, enum chela_decision decision, const char *
         return ch_fail(err, CHELA_EPERM, "this call cannot be allowed always: it uses %s",
                        b->obstacle);
     if (decision == CHELA_ALLOW_ALWAYS && call->env->memory)
-        ch_memory_add(call->env->memory, b->sends ? b->place : b->digest);
+        remember(call->env->memory, b);
     permit_writes(call);
     call->state = CH_CALL_NEW; /* continue after this stage */
     return 0;

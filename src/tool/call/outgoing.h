@@ -4,12 +4,15 @@
  * that no list has passes if the operator named it, or if its address stands word for word in
  * what a person said: a request for such an address carries nothing that the model composed. Any
  * other needs a person, whatever the level of the tool is. "Always" allows the host and its port
- * until the session ends. */
+ * until the session ends.
+ *
+ * Besides, the rule of two holds (flow.h), for destinations that are allowed, too. */
 #ifndef CH_TOOL_CALL_OUTGOING_H
 #define CH_TOOL_CALL_OUTGOING_H
 #include "base/sha256.h"
 #include "egress/egress.h"
 #include "tool/call/call.h"
+#include "tool/call/flow.h"
 
 enum ch_outgoing_verdict {
     CH_OUTGOING_FREE,  /* sends nothing, or may */
@@ -17,13 +20,16 @@ enum ch_outgoing_verdict {
     CH_OUTGOING_DENIED /* a list denies the destination */
 };
 
-/* The destination of a call. text: the URL, with its NUL; what: see the verdicts. The digest of
- * host and port is what "always" remembers. */
+/* The destination of a call. The digests, of host and port and of what met for a destination, are
+ * what "always" remembers. */
 struct ch_outgoing {
     enum ch_outgoing_verdict verdict;
     const char *url; /* in the arena of the call; NULL: none */
     struct ch_url to;
+    bool unlisted; /* the verdict is about the host */
     unsigned char digest[CH_SHA256_SIZE];
+    struct ch_flow_met met; /* the verdict is about what met */
+    unsigned char met_digest[CH_SHA256_SIZE];
 };
 
 /* Called like ch_tool.plan. */
@@ -38,6 +44,8 @@ const char *ch_outgoing_refuses(const chela_call *call, const struct ch_url *to,
 /* Append the line for the person who decides, and the reasons for the model. */
 void ch_outgoing_show(const struct ch_outgoing *o, enum chela_language language,
                       struct ch_buf *out);
+void ch_outgoing_show_met(const char *source, const char *data, enum chela_language language,
+                          struct ch_buf *out);
 void ch_outgoing_explain(const struct ch_outgoing *o, struct ch_buf *out);
 
 #endif

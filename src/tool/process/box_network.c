@@ -27,6 +27,7 @@ struct ch_box_network *ch_box_network_new(const struct ch_box_network_opts *opts
     struct ch_box_network *n = ch_alloc(sizeof(*n));
     n->opts = *opts;
     n->refused.closed = opts->policy->network == CH_SANDBOX_NET_NONE;
+    n->refused.met = opts->met;
     if (ch_egress_new(&(struct ch_egress_lists){.allow = opts->policy->hosts}, &n->hosts, &err) < 0)
         ch_log(CH_LOG_WARN, "sandbox", "network: %s", err.message); /* checked before */
     return n;
@@ -78,7 +79,8 @@ static bool is_known(const struct ch_refused_hosts *list, const char *host) {
 /* Note the destination, and say why it is refused. */
 static bool refuse(struct ch_box_network *n, const struct ch_url *to, bool askable,
                    struct ch_buf *why) {
-    struct ch_refused_hosts *list = &n->refused, one = {.n = 1, .closed = list->closed};
+    struct ch_refused_hosts *list = &n->refused;
+    struct ch_refused_hosts one = {.n = 1, .closed = list->closed, .met = list->met};
     CH_BUF_AUTO host = {0};
 
     ch_url_add_authority(&host, to);
@@ -104,8 +106,9 @@ static bool box_network_allows(const struct ch_url *to, bool *named, struct ch_b
     if (is_granted(n, to))
         return true;
     bool listed = own.verdict == CH_EGRESS_ALLOW;
-    *named = (listed && own.named) || (all.verdict == CH_EGRESS_ALLOW && all.named);
-    return listed || all.verdict == CH_EGRESS_ALLOW || refuse(n, to, true, why);
+    bool allowed = all.verdict == CH_EGRESS_ALLOW && !n->opts.met;
+    *named = (listed && own.named) || (allowed && all.named);
+    return listed || allowed || refuse(n, to, true, why);
 }
 
 /* Both lists may name the network of an address. A consent to a name is none to an address inside:
@@ -149,6 +152,11 @@ void ch_refused_text(const struct ch_refused_hosts *list, struct ch_buf *out) {
             ch_buf_add_str(out, "this command runs without a network");
         else if (!list->v[i].askable)
             ch_buf_add_str(out, "egress.deny names it");
+        else if (list->met)
+            ch_buf_addf(out,
+                        "the conversation holds private data and text that nobody vouched for; the "
+                        "line sandbox: { network: [\"%s\"] } of the configuration would allow it",
+                        host);
         else
             ch_buf_addf(out,
                         "nobody has allowed it; the line sandbox: { network: [\"%s\"] } of the "

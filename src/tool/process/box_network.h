@@ -24,12 +24,14 @@ struct ch_refused_hosts {
     struct ch_refused_host v[CH_REFUSED_HOSTS];
     size_t n;
     bool closed; /* the command has no network at all */
+    bool met;    /* the hosts would be allowed, but private data and foreign text have met */
 };
 
 struct ch_box_network_opts {
     struct ch_loop *loop;
     const struct ch_sandbox_policy *policy; /* borrowed */
     struct ch_sv command;                   /* borrowed */
+    bool met; /* as in struct ch_program_opts */
     bool (*granted)(const unsigned char *digest, void *user); /* NULL: nothing */
     void *user;
 };

@@ -479,6 +479,7 @@ struct ch_program *ch_program_start(struct ch_loop *loop, struct ch_workers *wor
         .loop = loop,
         .policy = policy,
         .command = p->opts.command,
+        .met = opts->met,
         .granted = opts->granted,
         .user = opts->granted_user,
     });

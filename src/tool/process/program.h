@@ -35,6 +35,9 @@ struct ch_program_opts {
      * as the program runs. */
     bool (*granted)(const unsigned char *digest, void *user);
     void *granted_user;
+    /* Private data and text that nobody vouched for have met (tool/call/flow.h): a host that only
+     * the agent's list allows is asked about. */
+    bool met;
     struct ch_sv command; /* that a person may allow a destination to; empty: none */
     struct ch_sv input;
     bool open_input, merge, stream, tty; /* as in struct ch_child_opts */

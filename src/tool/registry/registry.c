@@ -44,6 +44,7 @@ void ch_tool_unref(struct ch_tool *t) {
     if (!(t->flags & CH_TOOL_CONSTANT)) {
         ch_free((char *)t->name);
         ch_free((char *)t->schema);
+        ch_free((char *)t->origin);
     }
     if (owns_description(t->flags))
         ch_free((char *)t->description);

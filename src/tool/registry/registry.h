@@ -60,6 +60,17 @@ struct ch_tool_ops {
  * say. */
 #define CH_TOOL_DOUBTED (1u << 23)
 
+/* What calls of a tool do (tool/call/flow.h). */
+enum ch_tool_flow {
+    CH_FLOW_READS = 1,   /* the result is private data */
+    CH_FLOW_INGESTS = 2, /* the result holds text that other people may have written */
+    CH_FLOW_SENDS = 4,   /* carries its arguments out, or acts on what is elsewhere */
+    CH_FLOW_ALL = 7,
+    CH_FLOW_IF_OPEN = 8  /* sends only where no sandbox keeps its program from the network */
+};
+#define CH_ORIGIN_WEB "web"
+#define CH_ORIGIN_WORKSPACE "workspace"
+
 struct ch_tool {
     _Atomic unsigned refs;
     const char *name;        /* owned, unless CH_TOOL_CONSTANT */
@@ -94,6 +105,11 @@ struct ch_tool {
     /* Optional. Appends the URL that a call sends data to; nothing: nowhere. True: the operator
      * named the destination, so only a list that denies it counts. Called like plan. */
     bool (*destination)(chela_call *call, struct ch_buf *url);
+    unsigned char flow; /* enum ch_tool_flow; set after adding the tool, like the next two */
+    const char *origin; /* source of its results, "mcp:github"; NULL: "tool:NAME". Owned, unless
+                           CH_TOOL_CONSTANT */
+    /* Optional. True if the call only answers in the conversation that asked. Called like plan. */
+    bool (*stays)(chela_call *call);
     /* Optional. True if a call only reads; such a call needs no approval unless a rule
      * names the tool. Called like plan. */
     bool (*only_looks)(const chela_call *call);
@@ -131,6 +147,12 @@ struct ch_tool_def ch_tool_def(const struct ch_tool *t);
 /* Definitions for a request: one per tool, borrowed texts. out has r->n rows. */
 void ch_registry_defs(const struct ch_registry *r, struct ch_tool_def *out);
 
+/* What CHELA_TOOL_READS, INGESTS and SENDS say. */
+static inline unsigned char ch_tool_flow_of(unsigned flags) {
+    return (unsigned char)((flags & CHELA_TOOL_READS ? CH_FLOW_READS : 0) |
+                           (flags & CHELA_TOOL_INGESTS ? CH_FLOW_INGESTS : 0) |
+                           (flags & CHELA_TOOL_SENDS ? CH_FLOW_SENDS : 0));
+}
 static inline bool ch_tool_is_run(const struct ch_tool *t) { /* t may be NULL */
     return t && t->ops && t->ops->is_run;
 }

@@ -18,6 +18,7 @@ enum kind {
     SMTP,  /* an smtp or smtps URL */
     SEARCH, /* a search provider */
     REACH,  /* own, all or none */
+    RULE,   /* ask, deny or off */
     NUMBER
 };
 
@@ -31,6 +32,9 @@ static const struct key {
     {"egress.allow", TEXT, AT(egress_allow), 0},
     {"egress.deny", TEXT, AT(egress_deny), 0},
     {"egress.ask", TEXT, AT(egress_ask), 0},
+    {"flow.rule", RULE, AT(flow_rule), 0},
+    {"flow.trust", TEXT, AT(flow_trust), 0},
+    {"flow.private", TEXT, AT(flow_private), 0},
     {"webFetch.allowHosts", TEXT, AT(allow_hosts), 0},
     {"webFetch.denyHosts", TEXT, AT(deny_hosts), 0},
     {"webFetch.allowPrivate", FLAG, AT(allow_private), 0},
@@ -187,6 +191,9 @@ static int check_text(const struct key *k, struct ch_sv value, struct chela_erro
     if (k->kind == REACH && !ch_sv_is(value, "own") && !ch_sv_is(value, "all") &&
         !ch_sv_is(value, "none"))
         return ch_fail(err, CHELA_EINVAL, "%s: expected own, all or none", k->name);
+    if (k->kind == RULE && !ch_sv_is(value, "ask") && !ch_sv_is(value, "deny") &&
+        !ch_sv_is(value, "off"))
+        return ch_fail(err, CHELA_EINVAL, "%s: expected ask, deny or off", k->name);
     if (k->kind == SEARCH && !ch_sv_is(value, "searxng") && !ch_sv_is(value, "brave"))
         return ch_fail(err, CHELA_EINVAL, "%s: expected searxng or brave", k->name);
     return 0;
@@ -228,6 +235,12 @@ static int settings_set(struct ch_tool_settings *s, struct ch_sv line,
     return settings_unknown_key(name, err);
 }
 
+static enum ch_flow_rule rule_of(const char *word) {
+    return word && strcmp(word, "off") == 0    ? CH_FLOW_OFF
+           : word && strcmp(word, "deny") == 0 ? CH_FLOW_DENY
+                                               : CH_FLOW_ASK;
+}
+
 /* --- all settings ------------------------------------------------------------------ */
 
 int ch_settings_new(const struct ch_settings_opts *o, struct ch_tool_settings **out,
@@ -249,6 +262,9 @@ int ch_settings_new(const struct ch_settings_opts *o, struct ch_tool_settings **
         rc = ch_egress_new(
             &(struct ch_egress_lists){s->egress_allow, s->egress_deny, s->egress_ask}, &s->egress,
             err);
+    s->flow = (struct ch_flow_rules){.rule = rule_of(s->flow_rule),
+                                     .trust = s->flow_trust,
+                                     .private_files = s->flow_private};
     if (rc < 0)
         ch_settings_unref(s);
     else

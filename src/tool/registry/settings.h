@@ -13,6 +13,7 @@
 #include <stdbool.h>
 
 #include "base/buf.h"
+#include "egress/labels.h"
 #include "net/transport.h"
 
 struct ch_egress;
@@ -38,6 +39,9 @@ struct ch_tool_settings {
     /* comma-separated patterns of egress.h; NULL: none */
     char *egress_allow, *egress_deny, *egress_ask;
     struct ch_egress *egress; /* owned: the three lists */
+
+    char *flow_rule, *flow_trust, *flow_private;
+    struct ch_flow_rules flow; /* of these three */
 
     /* web_fetch: comma-separated host patterns, see struct ch_fetch_rules */
     char *allow_hosts; /* NULL: every host; "": none */

@@ -795,6 +795,7 @@ static bool takes(const struct ch_option *o, char kind) {
     case CH_CFG_NAMES:
     case CH_CFG_PATTERNS:
     case CH_CFG_HOSTS:
+    case CH_CFG_WORDS:
     case CH_CFG_PATHS:
     case CH_CFG_PLACES:
     case CH_CFG_INSIDE:
@@ -890,7 +891,9 @@ static void test_ranges_and_choices(void **state) {
         struct ch_sv words = ch_sv_str(o->words);
         while (words.n) {
             struct ch_sv word = ch_sv_split(&words, '|');
-            snprintf(text, sizeof(text), "%.*s", CH_SV_FMT(word));
+            bool list = o->type == CH_CFG_WORDS, begins = word.p[word.n - 1] == ':';
+            snprintf(text, sizeof(text), list ? "[\"%.*s%s\"]" : "%.*s%s", CH_SV_FMT(word),
+                     begins ? "name" : "");
             expect(o, text, 0);
         }
     }
@@ -906,7 +909,7 @@ static void test_the_table(void **state) {
             assert_non_null(o->help);
         if (o->otherwise && !group)
             expect(o, o->otherwise, 0);
-        assert_int_equal(o->type == CH_CFG_CHOICE, o->words != NULL);
+        assert_int_equal(o->type == CH_CFG_CHOICE || o->type == CH_CFG_WORDS, o->words != NULL);
     }
     const struct ch_option *api = ch_option_find(CH_SCOPE_PROVIDER, CH_SV("api"));
     struct ch_sv codecs = ch_sv_str(ch_codec_names());

@@ -81,6 +81,7 @@ static void conclude(struct ch_child_run *c, const struct ending *e) {
                            so_far.n ? " What it said last: " : "", CH_SV_FMT(so_far));
     }
     write_details(c, e);
+    ch_labels_join(&call->labels, &c->session->labels);
     close_child(c);
     worked(call);
 }
@@ -221,6 +222,7 @@ void ch_child_run_open(const struct ch_child_kind *kind, chela_call *call, chela
         return;
     }
     c->session->child = c;
+    ch_labels_join(&c->session->labels, &run->session->labels);
     c->run = ch_run_ref(run);
     c->call = call;
     ch_call_ref(call);

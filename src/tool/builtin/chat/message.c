@@ -90,6 +90,14 @@ static bool goes_here(const struct chela_channel *c, const struct chela_message 
     return !m->target || (c->conversation && strcmp(m->target, c->conversation) == 0);
 }
 
+bool ch_message_stays(chela_call *call) {
+    const struct chela_channel *c = call->env->channel;
+    struct chela_message m = {0};
+
+    int rc = chat_message_read_text(call, target_names, CH_LIMIT_MESSAGE_NAME, &m.target);
+    return !c || (rc == 0 && goes_here(c, &m));
+}
+
 int ch_message_run(chela_call *call, void *user) {
     const struct chela_channel *c = call->env->channel;
     struct chela_message m;

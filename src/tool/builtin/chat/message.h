@@ -6,6 +6,7 @@
 
 chela_tool_fn ch_message_run, ch_message_check;
 ch_resources_fn ch_message_uses;
+bool ch_message_stays(chela_call *call); /* ch_tool.stays */
 
 /* The built-in tool `message` of registry r; NULL if r does not contain the built-in. A
  * tool that the host added under the same name is not the built-in and needs no channel. */

@@ -14,6 +14,7 @@
 #include "tool/builtin/shell/exec_request.h"
 #include "tool/call/aftermath.h"
 #include "tool/call/call.h"
+#include "tool/call/flow.h"
 #include "tool/process/held_text.h"
 #include "tool/result/head_tail.h"
 #include "tool/process/jobs.h"
@@ -302,6 +303,7 @@ static struct ch_program_opts program_opts(struct exec *x) {
         .layer = x->call->env->layer,
         .full_box = x->call->full_box,
         .free_instructions = x->call->env->ask_means == CH_CONSENT_AUTO,
+        .met = ch_flow_judge_command(x->call).source != NULL,
         .granted = exec_is_granted,
         .granted_user = x->call->env->memory,
         .command = ch_sv_str(x->request.text),

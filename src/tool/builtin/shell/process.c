@@ -404,6 +404,11 @@ static bool process_only_looks(const chela_call *call) {
     return false;
 }
 
+/* Input may make a program send; the rest only looks. */
+bool ch_process_stays(chela_call *call) {
+    return !ch_sv_is(ch_json_get_str(call->args, "action"), "write");
+}
+
 int ch_process_add(struct ch_registry *r, const struct chela_tool_opts *opts,
                    struct chela_error *err) {
     int rc = ch_registry_add(r, opts, &ops, NULL, err);
