@@ -85,6 +85,9 @@ struct chela_mcp_opts {
     /* What the server's tools do: CHELA_TOOL_FLOW with CHELA_TOOL_READS, INGESTS and SENDS; 0: all
      * three. Data may go back to the server that it came from. */
     unsigned flow;
+    /* Hosts that the metadata of a log-in may name although they are inside (allow), or may not
+     * name (deny): comma-separated patterns as for `egress` (docs/policy.md); NULL: none. */
+    const char *egress_allow, *egress_deny;
 };
 #define CHELA_MCP_OPTS(...) {.size = sizeof(struct chela_mcp_opts), __VA_ARGS__}
 

@@ -91,7 +91,8 @@ static int mcp_add(const chela_config *cfg, const struct ch_conf_mcp *s, chela_r
             .resources = s->resources, .sampling = s->sampling,
             .sampling_no_confirm = s->sampling_unasked,
             .sampling_requests = s->sampling_requests, .sampling_tokens = s->sampling_tokens,
-            .flow = ch_flow_flags(s->flow));
+            .flow = ch_flow_flags(s->flow), .egress_allow = cfg->conf.outside.egress.allow,
+            .egress_deny = cfg->conf.outside.egress.deny);
     CH_CONF_RETRY(&opts, &s->retry);
     int rc = chela_mcp_new(rt, &opts, &client, err);
     if (rc == 0)

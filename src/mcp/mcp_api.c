@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/opts.h"
+#include "egress/egress.h"
 #include "io/loop_entry.h"
 #include "mcp/mcp_auth.h"
 #include "mcp/mcp_client.h"
@@ -88,6 +89,7 @@ static void copy_opts(chela_mcp *m, const struct chela_mcp_opts *o) {
     m->opts.client_metadata_url = copy_text(a, o->client_metadata_url);
     m->opts.issuer = copy_text(a, o->issuer);
     m->opts.sandbox = NULL;
+    m->opts.egress_allow = m->opts.egress_deny = NULL; /* m->egress */
     m->opts.timeout_ms = o->timeout_ms ? o->timeout_ms : CH_DEFAULT_MCP_CALL_MS;
     if (!o->url)
         m->dir = ch_arena_printf(a, "%s/%s", o->state_dir, o->name);
@@ -107,6 +109,7 @@ static void open_auth(chela_mcp *m) {
         .client_secret = o->client_secret,
         .client_metadata_url = o->client_metadata_url,
         .issuer = o->issuer,
+        .egress = m->egress,
         .path = o->state_dir ? ch_arena_printf(&m->arena, "%s/%s.token", o->state_dir, o->name)
                              : NULL,
         .open_url = o->open_url,
@@ -119,6 +122,7 @@ static void mcp_free(chela_mcp *m) {
         *m->freed = true;
     ch_mcp_cache_clear(&m->cache);
     ch_mcp_auth_free(m->auth);
+    ch_egress_free(m->egress);
     ch_free(m->server);
     ch_free(m->server_version);
     ch_arena_release(&m->arena);
@@ -154,7 +158,10 @@ int chela_mcp_new(chela_runtime *rt, const struct chela_mcp_opts *given, chela_m
         return rc;
     chela_mcp *m = ch_alloc(sizeof(*m));
     m->rt = rt;
+    struct ch_egress_lists lists = {o.egress_allow, o.egress_deny, NULL};
     rc = ch_sandbox_read(&m->arena, o.sandbox, &m->policy, err);
+    if (rc == 0)
+        rc = ch_egress_new(&lists, &m->egress, err);
     if (rc < 0) {
         mcp_free(m);
         return rc;

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/sha256.h"
 #include "base/uri.h"
+#include "egress/egress.h"
 #include "guard/secrets.h"
 #include "json/writer.h"
 #include "net/address.h"
@@ -25,8 +26,9 @@
 
 enum ch_mcp_auth_step { IDLE, RESOURCE, SERVER, CLIENT, BROWSER, TOKEN, REFRESH };
 #define MOST_URLS 4
-#define NOT_PUBLIC                                                                             \
-    "the authorization server is not a public https URL; if it is the right one, set auth.issuer"
+#define NOT_PUBLIC                                                                              \
+    "the authorization server is not a public https URL, or egress.deny names its host; if it is " \
+    "the right one, set auth.issuer, or name the host in egress.allow"
 
 struct ch_mcp_auth {
     struct ch_mcp_auth_opts opts;
@@ -263,14 +265,20 @@ static bool is_on_this_machine(const char *text) {
     return kind && strcmp(kind, "loopback") == 0;
 }
 
-/* A server may name addresses of its own origin and of the configured issuer, and public ones with
- * TLS: elsewhere, codes and secrets could be read on the way, and the server could choose an
- * address of the internal network or another port of this machine. A server of this machine can
- * reach these ports itself. */
+/* A server may name addresses of its own origin, of the configured issuer and of hosts that
+ * egress.allow names, and public ones with TLS, none that egress.deny names. Elsewhere, codes and
+ * secrets could be read on the way, and the server could choose an address of the internal network
+ * or another port of this machine. A server of this machine can reach these ports itself. */
 static bool is_elsewhere(const struct ch_mcp_auth *a, const char *text) {
     struct ch_url url;
+    struct ch_egress_finding f = {CH_EGRESS_ASK, false, false};
 
-    if (auth_same_origin(text, a->opts.url) || auth_same_origin(text, a->opts.issuer) ||
+    if (ch_url_parse(ch_sv_str(text), &url, NULL) == 0)
+        f = ch_egress_judge(a->opts.egress, &url);
+    if (f.verdict == CH_EGRESS_DENY)
+        return true;
+    if ((f.verdict == CH_EGRESS_ALLOW && f.named) || auth_same_origin(text, a->opts.url) ||
+        auth_same_origin(text, a->opts.issuer) ||
         (is_on_this_machine(a->opts.url) && is_on_this_machine(text)))
         return false;
     return ch_url_parse(ch_sv_str(text), &url, NULL) < 0 || !url.tls || auth_kind_of(&url);

@@ -6,13 +6,15 @@
  * A refresh token is used before the browser. Every document is checked: the resource must
  * match the endpoint, the issuer must be the one whose metadata was requested, and the
  * redirect must come from that issuer. Nothing is sent to an origin that the metadata does
- * not name, nor, if the MCP server has TLS, to an address without. Loop thread only. */
+ * not name, nor, if the MCP server has TLS, to an address without, nor to a host that egress.deny
+ * names. Loop thread only. */
 #ifndef CH_MCP_AUTH_H
 #define CH_MCP_AUTH_H
 #include "base/arena.h"
 #include "io/loop.h"
 #include "net/transport.h"
 
+struct ch_egress;
 struct ch_mcp_auth;
 
 struct ch_mcp_auth_opts {
@@ -22,6 +24,7 @@ struct ch_mcp_auth_opts {
     const char *client_id, *client_secret; /* registered before; may be NULL */
     const char *client_metadata_url;       /* may be NULL */
     const char *issuer;                    /* the only one to log in to; NULL: see bound_issuer */
+    const struct ch_egress *egress;        /* borrowed; hosts that metadata may name, or not */
     const char *path;                      /* file for tokens; NULL: none is stored */
     /* Shows a URL to a person; NULL: no person is present, and a log-in fails. */
     void (*open_url)(const char *url, void *user);

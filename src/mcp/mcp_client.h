@@ -30,6 +30,7 @@ struct chela_mcp {
     chela_runtime *rt;
     struct ch_arena arena;      /* the options */
     struct chela_mcp_opts opts; /* in the arena */
+    struct ch_egress *egress; /* owned */
     struct ch_sandbox_policy *policy;
     const struct ch_pins *pins; /* in the arena; NULL: any content of the program will do */
     char *dir; /* in the arena: the program's own directory; NULL: not a program */

@@ -45,6 +45,13 @@ check "log-in: the verifier goes to the token endpoint" grep -q 'POST /token .*c
 same "log-in: only the user can read the token" 600 "$(stat -c %a "$token")"
 chela mcp call --config mcp.yaml r whoami
 same "a call with the token" "token ***" "$(sed 's/token-1/***/' "$out")"
+# The lists of egress count for what the metadata names.
+start good
+printf 'egress: { deny: ["127.0.0.1"] }\n' >>"$space/mcp.yaml"
+log_in
+exits "an authorization server whose host egress.deny names" 1
+check "an authorization server whose host egress.deny names: the message" grep -q 'egress.deny names its host' "$err"
+same "an authorization server whose host egress.deny names: nothing is sent there" 0 "$(grep -cE '/token|/authorize|/register' "$tmp/requests")"
 # Another program sends a request to the address of the redirect.
 start good
 cat >"$tmp/browser" <<'SH'
