@@ -253,8 +253,6 @@
 #define CH_LIMIT_LABEL_SCAN (256 * CH_KB) /* bytes of a result that are searched for private data */
 #define CH_LIMIT_LITTLE 64                /* bytes of an address that carries little */
 #define CH_LIMIT_PRIVATE_NAMES 4096       /* names of a directory that are compared */
-#define CH_LIMIT_EGRESS_ANSWERS 4096      /* lasting answers about destinations */
-#define CH_LIMIT_EGRESS_FILE (1 * CH_MB)  /* file of these answers */
 #define CH_LIMIT_SECRET_VALUE (64 * CH_KB) /* value of a secret that the configuration names */
 #define CH_LIMIT_SECRET_MS 10000          /* time of the command that gives such a value */
 #define CH_LIMIT_CONFIG_SECRETS 64        /* secrets of the configuration */

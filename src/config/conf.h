@@ -234,6 +234,13 @@ struct ch_conf_budget {
     int64_t tokens;
 };
 
+/* A secret: one source, the hosts that own it (joined with commas), a header or NULL. */
+struct ch_conf_secret_source {
+    struct ch_conf_item item;
+    const char *env, *file, *credential, *hosts, *header;
+    const char *const *command;
+};
+
 struct ch_conf_gateway {
     const char *listen, *token_env, *token_file, *tls_cert, *tls_key;
     const char *const *hosts, *const *origins; /* NULL-terminated */
@@ -287,6 +294,7 @@ struct ch_conf {
     struct ch_conf_list policies;  /* struct ch_conf_policy */
     struct ch_conf_list schedules; /* struct ch_conf_schedule */
     struct ch_conf_list budgets;   /* struct ch_conf_budget */
+    struct ch_conf_list secrets;   /* struct ch_conf_secret_source */
     const char *store, *durability, *language, *apply;
     struct ch_conf_outside outside;
     struct ch_conf_sandbox sandbox;

@@ -21,6 +21,7 @@
 #include "config/conf.h"
 #include "config/mcp_file.h"
 #include "config/programs.h"
+#include "config/secret_source.h"
 #include "config/show.h"
 #include "guard/secrets.h"
 #include "json/writer.h"
@@ -469,10 +470,18 @@ static const char *const *settings_of(const chela_config *cfg, const struct ch_c
                               : NULL},
         {"mail.noTls", c->mail_tls && strcmp(c->mail_tls, "optional") == 0 ? "true" : NULL},
     };
-    size_t n = 0, most = CH_LEN(rows) + CH_LIMIT_CONFIG_DATABASES;
+    const struct ch_conf_secret_source *secrets = cfg->conf.secrets.items;
+    size_t nsecrets = CH_MIN(cfg->conf.secrets.n, CH_LIMIT_CONFIG_SECRETS);
+    size_t n = 0, most = CH_LEN(rows) + CH_LIMIT_CONFIG_DATABASES + nsecrets;
     const char **list = ch_arena_zalloc(cfg->arena, (most + 1) * sizeof(*list));
     for (const char *const *db = c->databases; db && *db; db++)
         list[n++] = *db;
+    for (size_t i = 0; i < nsecrets; i++) {
+        CH_BUF_AUTO json = {0};
+        ch_secret_source_write(&secrets[i], &json);
+        list[n++] = ch_arena_printf(cfg->arena, "secrets.%s=%s", secrets[i].item.name,
+                                    ch_buf_str(&json));
+    }
     for (size_t i = 0; i < CH_LEN(rows); i++)
         if (rows[i].value)
             list[n++] = ch_arena_printf(cfg->arena, "%s=%s", rows[i].key, rows[i].value);

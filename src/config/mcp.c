@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "chela/mcp.h"
 #include "config/programs.h"
+#include "config/secret_source.h"
 #include "guard/secrets.h"
 #include "io/loop_entry.h"
 #include "mcp/mcp_client.h"
@@ -75,9 +76,13 @@ static int mcp_add(const chela_config *cfg, const struct ch_conf_mcp *s, chela_r
             .mode = mcp_mode(cfg, s, mode),
             .network = s->no_network ? CHELA_NETWORK_NONE : CHELA_NETWORK_HOST,
             .writable = writable, .readable = s->readable);
+    const char *const *headers;
+    int rc = ch_secret_source_headers(cfg, rt, s->url, s->headers, &headers, err);
+    if (rc < 0)
+        return rc;
     struct chela_mcp_opts opts = CHELA_MCP_OPTS(
             .name = s->item.name, .command = ch_conf_mcp_command(cfg, s->command),
-            .env = mcp_env(cfg->arena, s->env), .url = s->url, .headers = s->headers,
+            .env = mcp_env(cfg->arena, s->env), .url = s->url, .headers = headers,
             .era = ch_choice_of(CHELA_CHOICE_MCP_ERA, s->era), .state_dir = state_dir,
             .sandbox = &box, .effect = ch_choice_of(CHELA_CHOICE_EFFECT, s->effect),
             .permission = ch_choice_of(CHELA_CHOICE_PERMISSION, s->permission),
@@ -94,7 +99,7 @@ static int mcp_add(const chela_config *cfg, const struct ch_conf_mcp *s, chela_r
             .flow = ch_flow_flags(s->flow), .egress_allow = cfg->conf.outside.egress.allow,
             .egress_deny = cfg->conf.outside.egress.deny);
     CH_CONF_RETRY(&opts, &s->retry);
-    int rc = chela_mcp_new(rt, &opts, &client, err);
+    rc = chela_mcp_new(rt, &opts, &client, err);
     if (rc == 0)
         ch_mcp_pin(client, ch_conf_server_pins(
                                cfg, (size_t)(s - (const struct ch_conf_mcp *)cfg->conf.mcp.items)));

@@ -17,6 +17,7 @@
 #define HOOK_PROGRAM(member) offsetof(struct ch_conf_hook_program, member)
 #define SCHEDULE(member) offsetof(struct ch_conf_schedule, member)
 #define BUDGET(member) offsetof(struct ch_conf_budget, member)
+#define SECRET(member) offsetof(struct ch_conf_secret_source, member)
 #define MCP(member) offsetof(struct ch_conf_mcp, member)
 #define CHANNEL(member) offsetof(struct ch_conf_channel, member)
 #define GATEWAY(member) offsetof(struct ch_conf, gateway.member)
@@ -121,6 +122,9 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_FILE, "budgets", CH_CFG_MAP, .offset = offsetof(struct ch_conf, budgets),
      .of = CH_SCOPE_BUDGET,
      .help = "what the runs of `chela serve` may spend in a day, by name; see budgets.md"},
+    {CH_SCOPE_FILE, "secrets", CH_CFG_MAP, .offset = offsetof(struct ch_conf, secrets),
+     .of = CH_SCOPE_SECRET,
+     .help = "secrets by name, which only the hosts that own them receive; see policy.md"},
     {CH_SCOPE_FILE, "databases", CH_CFG_DATABASES, CH_CFG_SECRET, OUTSIDE(databases),
      .help = "databases of `query_database`, by name: `sqlite:PATH` or "
              "`postgres://USER@HOST/DATABASE`"},
@@ -934,6 +938,20 @@ const struct ch_option ch_options[] = {
      .help = "cost in a day, in US dollars"},
     {CH_SCOPE_BUDGET, "tokens", CH_CFG_LIMIT, 0, BUDGET(tokens), 0, 1e15, .otherwise = "0",
      .help = "input and output tokens in a day"},
+
+    /* --- a secret */
+    {CH_SCOPE_SECRET, "env", CH_CFG_ENV, 0, SECRET(env), .help = "variable with the value"},
+    {CH_SCOPE_SECRET, "file", CH_CFG_PATH, 0, SECRET(file),
+     .help = "file that holds only the value"},
+    {CH_SCOPE_SECRET, "credential", CH_CFG_TEXT, 0, SECRET(credential),
+     .help = "name of a credential that systemd passes to the service"},
+    {CH_SCOPE_SECRET, "command", CH_CFG_COMMAND, 0, SECRET(command),
+     .help = "program that prints the value, such as `[pass, show, github]`"},
+    {CH_SCOPE_SECRET, "hosts", CH_CFG_HOSTS, CH_CFG_REQUIRED, SECRET(hosts),
+     .help = "hosts that own the secret, as in `egress.allow`"},
+    {CH_SCOPE_SECRET, "header", CH_CFG_TEXT, 0, SECRET(header),
+     .help = "header of requests to these hosts, with `{}` for the value: `Authorization: Bearer "
+             "{}`"},
     {.key = NULL},
 };
 /* clang-format on */
@@ -970,6 +988,7 @@ size_t ch_scope_size(enum ch_scope scope) {
         [CH_SCOPE_CHANNEL] = sizeof(struct ch_conf_channel),
         [CH_SCOPE_SCHEDULE] = sizeof(struct ch_conf_schedule),
         [CH_SCOPE_BUDGET] = sizeof(struct ch_conf_budget),
+        [CH_SCOPE_SECRET] = sizeof(struct ch_conf_secret_source),
     };
     return sizes[scope];
 }

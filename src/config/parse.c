@@ -117,7 +117,8 @@ static int walk_mapping(struct ch_cfg_parser *p, const struct ch_json *v, const 
 static bool is_deciding(struct ch_sv key) {
     static const char *const sections[] = {"agents",    "policies", "approvals", "sandbox",
                                            "egress",    "tools",    "channels",  "gateway",
-                                           "providers", "store",    "budgets",   "hooks"};
+                                           "providers", "store",    "budgets",   "hooks",
+                                           "flow",      "secrets"};
     for (size_t i = 0; i < CH_LEN(sections); i++)
         if (ch_sv_is(key, sections[i]))
             return true;
@@ -561,6 +562,23 @@ static void check_budget_name(struct ch_cfg_parser *p, const struct ch_json *bud
         ch_cfg_bad(p, v, "there is no %s '%.*s'", member, CH_SV_FMT(ch_utf8_cut(name, 64)));
 }
 
+/* A secret has one source. */
+static void check_secrets(struct ch_cfg_parser *p) {
+    const struct ch_conf_secret_source *list = p->cfg->conf.secrets.items;
+    size_t i = 0;
+    for (CH_JSON_MEMBERS(key, value, ch_json_get(p->yaml.root, "secrets"))) {
+        if (i == p->cfg->conf.secrets.n)
+            break;
+        (void)value;
+        const struct ch_conf_secret_source *c = &list[i++];
+        parse_leave(p, 0);
+        ch_buf_addf(&p->path, "secrets.%s", c->item.name);
+        if (!!c->env + !!c->file + !!c->credential + !!c->command != 1)
+            ch_cfg_bad(p, key, "expected one of `env`, `file`, `credential` and `command`");
+    }
+    parse_leave(p, 0);
+}
+
 /* A budget without a limit would look as if it limited something. */
 static void check_budgets(struct ch_cfg_parser *p) {
     const struct ch_conf_budget *list = p->cfg->conf.budgets.items;
@@ -645,6 +663,7 @@ static int parse_text(struct ch_cfg_parser *p, struct ch_sv text) {
         check_policies(p);
         check_services(p);
         check_budgets(p);
+        check_secrets(p);
         check_channels(p);
     }
     return p->complaints ? CHELA_ECONFIG : rc;

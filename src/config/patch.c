@@ -110,6 +110,7 @@ static const char *scope_name(enum ch_scope scope) {
         [CH_SCOPE_HOOK_PROGRAM] = "hooks.EVENT[NAME].",
         [CH_SCOPE_SCHEDULE] = "schedules[NAME].",
         [CH_SCOPE_BUDGET] = "budgets[NAME].",
+        [CH_SCOPE_SECRET] = "secrets[NAME].",
     };
     return names[scope];
 }

@@ -60,6 +60,7 @@ static const struct {
     {CH_SCOPE_HOOK, "*", "server"},
     {CH_SCOPE_SCHEDULE, "*", "schedule"},
     {CH_SCOPE_BUDGET, "*", "server"},
+    {CH_SCOPE_SECRET, "*", "key"},
 };
 
 static const char *kind_of(const struct ch_option *o) {

@@ -2,10 +2,16 @@
 """A web server on loopback: webserver.py LOG. Prints its port.
 
 /to/URL redirects to URL; /bytes/N answers with N bytes; any other path is a page. CONNECT is
-answered with 405. LOG gets one line for each request: method, target, header Host."""
+answered with 405. LOG gets one line for each request: method, target, header Host, bytes of the body,
+and the headers that the variable HEADERS names."""
 import http.server
+import os
 import socketserver
 import sys
+
+
+def shown(headers):
+    return [f"{name}={headers[name]}" for name in os.environ.get("HEADERS", "").split() if name in headers]
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -15,7 +21,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         length = int(self.headers.get("Content-Length") or 0)
         body = self.rfile.read(length)
         with open(sys.argv[1], "a", encoding="utf-8") as log:
-            print(self.command, self.path, self.headers.get("Host"), len(body), file=log)
+            print(self.command, self.path, self.headers.get("Host"), len(body), *shown(self.headers), file=log)
         if self.path.startswith("/to/"):
             self.send_response(302)
             self.send_header("Location", self.path[4:])

@@ -140,7 +140,7 @@ static void label_by_tool(chela_call *call) {
     }
     if (t->flow & CH_FLOW_INGESTS)
         ch_labels_add(&call->labels, CH_LABEL_FOREIGN, ch_buf_sv(&origin));
-    if (t->flow & CH_FLOW_READS)
+    if (t->flow & CH_FLOW_READS || call->outcome.authorised)
         ch_labels_add(&call->labels, CH_LABEL_PRIVATE, ch_buf_sv(&origin));
 }
 

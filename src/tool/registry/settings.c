@@ -1,12 +1,14 @@
 /* settings.c -- see settings.h. One table row per key; databases use keys of the form
- * "databases.NAME". */
+ * "databases.NAME", secrets keys "secrets.NAME", whose values are JSON. */
 #include "tool/registry/settings.h"
 
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/nearest.h"
 #include "egress/egress.h"
+#include "egress/secret_refs.h"
 #include "guard/secrets.h"
 #include "net/url.h"
 
@@ -140,6 +142,23 @@ const struct ch_database_setting *ch_settings_database(const struct ch_tool_sett
     return NULL;
 }
 
+/* --- secrets ------------------------------------------------------------------- */
+
+static int add_secret(struct ch_tool_settings *s, struct ch_sv name, struct ch_sv value,
+                      const struct ch_settings_opts *o, struct chela_error *err) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v = NULL;
+    struct chela_error why = {0};
+    int rc = ch_json_parse(&arena, value, CH_JSON_STRICT, &v, NULL, &why);
+
+    if (rc == 0)
+        rc = ch_secret_refs_add(&s->secrets, name, v, o->env, o->user, &why);
+    if (rc != CHELA_ENOENT)
+        return rc < 0 ? ch_fail(err, rc, "%s", why.message) : 0;
+    ch_log(CH_LOG_WARN, "tools", "%s; requests are made without it", why.message);
+    return 0;
+}
+
 /* --- the other keys ------------------------------------------------------------- */
 
 static int settings_unknown_key(struct ch_sv name, struct chela_error *err) {
@@ -225,6 +244,8 @@ static int settings_set(struct ch_tool_settings *s, struct ch_sv line,
         return ch_fail(err, CHELA_EINVAL, "settings: expected key=value");
     if (ch_sv_starts(name, "databases."))
         return add_database(s, ch_sv(name.p + 10, name.n - 10), value, o, err);
+    if (ch_sv_starts(name, "secrets."))
+        return add_secret(s, ch_sv(name.p + 8, name.n - 8), value, o, err);
     for (size_t i = 0; i < CH_LEN(keys); i++) {
         if (!ch_sv_is(name, keys[i].name))
             continue;
@@ -295,6 +316,7 @@ void ch_settings_unref(struct ch_tool_settings *s) {
             ch_free(*settings_text_at(s, keys[i].value_at));
     }
     ch_egress_free(s->egress);
+    ch_secret_refs_free(s->secrets);
     if (s->notes)
         s->notes_free(s->notes);
     ch_free(s->module_path);

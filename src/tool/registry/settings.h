@@ -20,6 +20,7 @@ struct ch_egress;
 struct ch_embedder;
 struct ch_note_index;
 struct ch_recall;
+struct ch_secret_refs;
 
 struct ch_database_setting {
     char *name;
@@ -42,6 +43,8 @@ struct ch_tool_settings {
 
     char *flow_rule, *flow_trust, *flow_private;
     struct ch_flow_rules flow; /* of these three */
+
+    struct ch_secret_refs *secrets; /* owned; NULL: none */
 
     /* web_fetch: comma-separated host patterns, see struct ch_fetch_rules */
     char *allow_hosts; /* NULL: every host; "": none */

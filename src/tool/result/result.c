@@ -238,5 +238,6 @@ void ch_answer_conclude(struct ch_answer *a, int rc, struct ch_outcome *out) {
         out->failed = a->failed;
         a->nmedia = 0;
     }
+    out->authorised = a->authorised;
     ch_answer_release(a);
 }

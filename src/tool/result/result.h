@@ -41,6 +41,7 @@ struct ch_answer {
     int64_t retry_after_ms; /* delay that the remote side asked for; 0: none */
     bool unknown;           /* an error after which the call may have taken effect */
     bool untouched;         /* an error before which the call took no effect, for certain */
+    bool authorised;        /* a secret of its source was used: the result is private */
     bool failed;            /* no error, but the work did not succeed (CH_F_FAILED) */
     struct ch_media *media; /* owned */
     size_t nmedia, media_bytes;
@@ -57,6 +58,7 @@ struct ch_outcome {
     const char *error_type; /* static, or NULL */
     bool is_error, truncated, denied, retryable, failed;
     bool untouched;         /* the call took no effect, for certain */
+    bool authorised;        /* as in struct ch_answer */
     int64_t retry_after_ms; /* 0: none given */
 };
 

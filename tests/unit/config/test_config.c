@@ -717,6 +717,7 @@ static char *file_with(const struct ch_option *o, const char *value, size_t *at,
         [CH_SCOPE_HOOK_PROGRAM] = {"\"hooks\": {\"stop\": [{", "}]}", "hooks.stop[0]."},
         [CH_SCOPE_SCHEDULE] = {"\"schedules\": {\"s\": {", "}}", "schedules.s."},
         [CH_SCOPE_BUDGET] = {"\"budgets\": {\"b\": {", "}}", "budgets.b."},
+        [CH_SCOPE_SECRET] = {"\"secrets\": {\"s\": {", "}}", "secrets.s."},
         [CH_SCOPE_MCP] = {"\"mcp\": {\"servers\": {\"m\": {", "}}}", "mcp.servers.m."},
         [CH_SCOPE_CHANNEL] = {"\"channels\": {\"feishu\": {", "}}", "channels.feishu."},
     };
@@ -726,11 +727,14 @@ static char *file_with(const struct ch_option *o, const char *value, size_t *at,
     for (const struct ch_option *r = ch_options; r->key; r++)
         if (r != o && r->scope == o->scope && (r->flags & CH_CFG_REQUIRED))
             ch_buf_addf(&out, "\"%s\": %s, ", r->key,
-                        r->type == CH_CFG_COMMAND ? "[x]"
+                        r->type == CH_CFG_COMMAND || r->type == CH_CFG_HOSTS ? "[x]"
                         : r->type == CH_CFG_WHEN  ? "\"@daily\""
                                                   : "x");
     if (o->scope == CH_SCOPE_BUDGET) /* one of two limits is required */
         ch_buf_addf(&out, "\"%s\": 1, ", strcmp(o->key, "tokens") == 0 ? "costUsd" : "tokens");
+    if (o->scope == CH_SCOPE_SECRET && /* one of the sources is required */
+        (strcmp(o->key, "hosts") == 0 || strcmp(o->key, "header") == 0))
+        ch_buf_add_str(&out, "\"env\": X, ");
     struct ch_sv rest = ch_sv_str(o->key);
     size_t nested = 0;
     while (rest.n) {
@@ -876,7 +880,8 @@ static void test_ranges_and_choices(void **state) {
     (void)state;
     for (const struct ch_option *o = ch_options; o->key; o++) {
         char text[64];
-        if (!(o->flags & CH_CFG_REQUIRED))
+        bool source = o->scope == CH_SCOPE_SECRET && strcmp(o->key, "header") != 0;
+        if (!(o->flags & CH_CFG_REQUIRED) && !source)
             expect(o, "null", 0);
         if (o->max > 0) {
             snprintf(text, sizeof(text), "%.0f", o->min);
@@ -1455,6 +1460,7 @@ static void test_schema(void **state) {
             ch_json_path(top, "hooks", "properties", "beforeTool", "items", NULL),
         [CH_SCOPE_SCHEDULE] = ch_json_path(top, "schedules", "additionalProperties", NULL),
         [CH_SCOPE_BUDGET] = ch_json_path(top, "budgets", "additionalProperties", NULL),
+        [CH_SCOPE_SECRET] = ch_json_path(top, "secrets", "additionalProperties", NULL),
         [CH_SCOPE_MCP] =
             ch_json_path(top, "mcp", "properties", "servers", "additionalProperties", NULL),
         [CH_SCOPE_CHANNEL] = ch_json_path(top, "channels", "properties", "telegram", NULL),

@@ -240,6 +240,7 @@ struct world {
     struct ch_conf_hook_program program;
     struct ch_conf_schedule schedule;
     struct ch_conf_budget budget;
+    struct ch_conf_secret_source secret;
     struct ch_conf_mcp mcp;
     struct ch_conf_channel channel;
 };
@@ -250,7 +251,7 @@ static void *member_base(struct world *w, enum ch_scope scope) {
         [CH_SCOPE_MODEL] = &w->model.item,       [CH_SCOPE_TOOL] = &w->tool.item,
         [CH_SCOPE_POLICY] = &w->policy.item,     [CH_SCOPE_HOOK] = &w->hook.item,
         [CH_SCOPE_SCHEDULE] = &w->schedule.item, [CH_SCOPE_MCP] = &w->mcp.item,
-        [CH_SCOPE_HOOK_PROGRAM] = &w->program.item,
+        [CH_SCOPE_HOOK_PROGRAM] = &w->program.item, [CH_SCOPE_SECRET] = &w->secret.item,
         [CH_SCOPE_BUDGET] = &w->budget.item,     [CH_SCOPE_CHANNEL] = &w->channel.item};
     *w = (struct world){0};
     for (size_t i = CH_SCOPE_AGENT; i < CH_LEN(items); i++)
@@ -264,6 +265,7 @@ static void *member_base(struct world *w, enum ch_scope scope) {
     w->conf.hooks[0] = (struct ch_conf_list){&w->program, 1};
     w->conf.schedules = (struct ch_conf_list){&w->schedule, 1};
     w->conf.budgets = (struct ch_conf_list){&w->budget, 1};
+    w->conf.secrets = (struct ch_conf_list){&w->secret, 1};
     w->conf.mcp = (struct ch_conf_list){&w->mcp, 1};
     w->conf.channels = (struct ch_conf_list){&w->channel, 1};
     return scope == CH_SCOPE_FILE ? (void *)&w->conf : items[scope];

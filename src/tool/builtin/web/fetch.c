@@ -15,6 +15,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "egress/egress.h"
+#include "egress/secret_refs.h"
 #include "net/address.h"
 #include "net/join.h"
 
@@ -189,6 +190,7 @@ static void fetch_release(struct ch_fetch *f) {
     ch_buf_release(&f->url);
     ch_buf_release(&f->type);
     ch_buf_release(&f->body);
+    ch_arena_release(&f->arena);
     ch_free(f);
 }
 
@@ -335,11 +337,29 @@ static void fetch_on_done(const struct chela_error *err, void *user) {
     fetch_finish(f, err);
 }
 
+/* Each destination of a chain of redirects gets the secrets that it owns. */
+static void add_secrets(struct ch_fetch *f) {
+    const char *lines[CH_FETCH_SECRETS];
+    struct ch_url to;
+
+    ch_arena_clear(&f->arena);
+    f->req.nheaders = 2;
+    if (ch_url_parse(ch_buf_sv(&f->url), &to, NULL) < 0)
+        return;
+    size_t n = ch_secret_refs_headers(f->opts.rules.secrets, &to, &f->arena, lines, CH_LEN(lines));
+    for (size_t i = 0; i < n; i++) {
+        struct ch_sv value = ch_sv_str(lines[i]), name = ch_sv_split(&value, ':');
+        f->headers[f->req.nheaders++] = (struct ch_header){name, ch_sv_trim(value)};
+    }
+    f->authorised |= n > 0;
+}
+
 static void fetch_ask(struct ch_fetch *f) {
     static const struct ch_http_handler handler = {fetch_on_head, fetch_on_data, fetch_on_done};
     int64_t left = CH_MAX(f->due - ch_mono_ms(ch_loop_clock(f->opts.loop)), 1);
 
     ch_buf_clear(&f->type);
+    add_secrets(f);
     f->req.url = ch_buf_str(&f->url);
     f->req.timeouts = (struct ch_http_timeouts){.first_byte = left, .idle = left, .total = left};
     f->call = ch_transport_start(f->opts.transport, &f->req, &handler, f);

@@ -12,10 +12,14 @@
 #define CH_TOOL_FETCH_H
 #include "base/buf.h"
 #include "io/loop.h"
+#include "base/arena.h"
 #include "net/transport.h"
 #include "net/url.h"
 
+#define CH_FETCH_SECRETS 4 /* headers of secrets in one request */
+
 struct ch_egress;
+struct ch_secret_refs;
 struct sockaddr;
 
 struct ch_fetch_rules {
@@ -25,6 +29,7 @@ struct ch_fetch_rules {
      * pattern with a port permits that port. */
     const char *allow, *deny;
     const struct ch_egress *egress; /* a pattern that allows the port permits it; NULL: none does */
+    const struct ch_secret_refs *secrets; /* with headers for the hosts that own them; NULL: none */
     bool allow_private; /* permit addresses outside of the public Internet */
     /* Optional, with the lists of the agent: the reason against an address (struct
      * ch_address_filter), instead of the usual one; whether a redirect may be followed. */
@@ -57,13 +62,15 @@ struct ch_fetch {
     struct ch_buf type; /* Content-Type */
     struct ch_buf body;
     bool cut; /* the body was cut off at max_bytes */
+    bool authorised; /* a request had a secret of its host */
 
     /* private */
     void (*done)(struct ch_fetch *f, const struct chela_error *err, void *user);
     void *user;
     struct ch_http_call *call;
     struct ch_http_request req;
-    struct ch_header headers[2];
+    struct ch_arena arena; /* headers of the last request */
+    struct ch_header headers[2 + CH_FETCH_SECRETS];
     struct ch_address_filter filter;
     int64_t due;
     struct ch_task failing;

@@ -68,6 +68,7 @@ static struct ch_fetch_rules rules_of(const struct ch_tool_settings *s) {
         .allow = s->allow_hosts,
         .deny = s->deny_hosts,
         .egress = s->egress,
+        .secrets = s->secrets,
         .allow_private = s->allow_private};
 }
 
@@ -309,6 +310,7 @@ static void on_fetched(struct ch_fetch *f, const struct chela_error *err, void *
     j->fetch = NULL;
     /* the worker thread checks for cancellation itself */
     chela_call_on_cancel(j->call, NULL, NULL);
+    j->call->answer.authorised = f->authorised;
     if (err) {
         web_fetch_fail(j, f, err);
         return;
