@@ -175,7 +175,8 @@ static int sqlite_change_lease(struct chela_store_db *db, struct chela_store_cha
 /* The row of a new session, with its first lease if the claim has an owner. */
 static int sqlite_change_insert_session(struct chela_store_db *db,
                                         const struct chela_store_claim *c, size_t agent_n,
-                                        const char *parent, struct chela_error *err) {
+                                        const char *parent, uint64_t *base,
+                                        struct chela_error *err) {
     sqlite3_stmt *stmt = ch_sqlite_take(db, S_CREATE, err);
     char past[CH_PAST_NAME];
 
@@ -190,7 +191,10 @@ static int sqlite_change_insert_session(struct chela_store_db *db,
     sqlite3_bind_int64(stmt, 6, c->until);
     sqlite3_bind_int64(stmt, 7, c->owner != NULL);
     bind_text(stmt, 8, past);
-    return ch_sqlite_step(db, stmt, err);
+    int rc = sqlite3_step(stmt);
+    *base = rc == SQLITE_ROW ? (uint64_t)sqlite3_column_int64(stmt, 0) : 0;
+    sqlite3_reset(stmt);
+    return rc == SQLITE_ROW ? 0 : ch_sqlite_fail(db, rc, err);
 }
 
 static int sqlite_change_create(struct chela_store_db *db, struct chela_store_change *c,
@@ -203,7 +207,8 @@ static int sqlite_change_create(struct chela_store_db *db, struct chela_store_ch
         return rc;
     c->rc = there ? CHELA_EEXIST : 0;
     struct chela_store_claim unheld = {.key = c->key, .agent = c->data, .now = c->now};
-    return there ? 0 : sqlite_change_insert_session(db, &unheld, c->n, c->id, err);
+    uint64_t base;
+    return there ? 0 : sqlite_change_insert_session(db, &unheld, c->n, c->id, &base, err);
 }
 
 static int sqlite_change_set_title(struct chela_store_db *db, struct chela_store_change *c,
@@ -571,11 +576,12 @@ static int sqlite_change_claim_new(struct chela_store_db *db, const struct chela
                                       .parent = "",
                                       .created = c->now,
                                       .updated = c->now,
-                                      .window = 1,
                                       .owner = c->owner,
                                       .token = 1,
                                       .until = c->until};
-    int rc = sqlite_change_insert_session(db, c, strlen(c->agent), "", err);
+    int rc = sqlite_change_insert_session(db, c, strlen(c->agent), "", &row.base, err);
+    row.last = row.base;
+    row.window = row.base + 1;
     if (rc == 0)
         fn(&row, user);
     return rc;

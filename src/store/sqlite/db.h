@@ -58,7 +58,7 @@
     X(CREATE, "INSERT INTO sessions(key, agent, parent, created, updated, owner, until, "      \
               "token, base, last, window) SELECT ?1, ?2, ?3, ?4, ?4, ?5, ?6, ?7, p.n, p.n, "   \
               "p.n + 1 FROM (SELECT coalesce(max(CAST(data AS INTEGER)), 0) AS n FROM kept "   \
-              "WHERE id IN (?8, '" CH_PAST "')) AS p")                                          \
+              "WHERE id IN (?8, '" CH_PAST "')) AS p WHERE true RETURNING base")                \
     X(LEASE, "UPDATE sessions SET owner = ?2, until = ?3, token = token + 1 WHERE key = ?1")   \
     X(RENEW, "UPDATE sessions SET until = ?3 WHERE key = ?1 AND token = ?2")                   \
     X(RELEASE, "UPDATE sessions SET until = 0, owner = '' WHERE key = ?1 AND token = ?2")      \
