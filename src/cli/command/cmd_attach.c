@@ -151,6 +151,8 @@ static int attach_check_holder(struct attach *a, struct chela_error *err) {
 
 static int attach_send(struct attach *a, struct chela_error *err) {
     const struct flags *f = &a->flags;
+    if (f->cancel && !a->begun && !f->say)
+        return ch_problem(err, CHELA_ESTATE, "no run of session %s is in progress", a->key);
     int rc = f->say || f->cancel ? attach_check_holder(a, err) : CHELA_OK;
     if (rc == 0 && f->say)
         rc = chela_follow_say(a->follow, f->say, strlen(f->say), err);
@@ -282,7 +284,8 @@ static int attach_loop(struct attach *a, struct chela_error *err) {
         int rc = chela_follow_read(a->follow, attach_on_event, a, err);
         if (rc < 0 || a->ended || ch_console_failure(&a->console))
             return rc;
-        if (a->paused && (rc = attach_ask(a, err)) != 0) {
+        bool asks = a->paused && !a->flags.cancel; /* a cancelled run ends without an answer */
+        if (asks && (rc = attach_ask(a, err)) != 0) {
             a->code = CH_EXIT_PAUSED;
             return rc < 0 ? rc : CHELA_OK;
         }
