@@ -9,6 +9,7 @@
 #include "acp/acp_content.h"
 #include "acp/acp_reply.h"
 #include "agent/handle/agent.h"
+#include "agent/machine/media.h"
 #include "base/error.h"
 #include "chela/mailbox.h"
 #include "model/message/message_json.h"
@@ -54,9 +55,13 @@ bool ch_acp_forward_input(struct ch_acp_session *s) {
     struct chela_error err = {0};
     int64_t now = ch_store_now();
 
-    if (!s->input || s->input->nmedia)
+    if (!s->input)
         return false;
-    struct ch_msg *m = ch_msg_text(CH_MSG_USER, ch_buf_sv(&s->input->text), now);
+    const struct ch_media_input in = {
+        .kind = CH_MSG_USER, .text = ch_buf_sv(&s->input->text), .ts = now};
+    struct ch_msg *m;
+    if (ch_media_message(&in, s->input->media, s->input->nmedia, &m, &err) < 0)
+        return false;
     ch_jw_key(&w, "message");
     ch_msg_write(m, &w);
     ch_msg_free(m);
