@@ -16,6 +16,7 @@ doors_config "$space" $cells
 serve
 check "the gateway listens" [ -n "$gateway" ] || { cat "$serve_log"; exit 1; }
 doors $cells
+doors table docs/sessions.md tests/conversations/doors/messages $cells
 
 # --- runs that an earlier process left paused: what resumes them must not answer their calls
 tools='"tools":[{"name":"get_place","description":"Where.","parameters":{"type":"object"}}]'

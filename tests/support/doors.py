@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""doors.py CELLS: what an event does to a session: kinds of events, in states of sessions, through doors.
+"""doors.py CELLS
+doors.py table PAGE CELLS...: compares the table of a page of the documentation with the files.
+
+What an event does to a session: kinds of events, in states of sessions, through doors.
 
 A line of the file CELLS has a state, the answer of the door, the session at once, the session after the end of the
 state, and doors with kinds of events, DOOR:KIND. For each cell and each of the three columns the program prints a line: a
@@ -233,8 +236,7 @@ CONFIG = ["--config", SPACE + "/chela.yaml"]
 
 
 def run(key, kind):
-    more = ["--image", SPACE + "/pixel.png"] if kind == "image" else []
-    return program("run", *CONFIG, "--session", key, *more, TEXT)
+    return program("run", *CONFIG, "--session", key, TEXT)
 
 
 def attach(key, kind):
@@ -479,11 +481,60 @@ def play(cells):
         c.tell("the session afterwards", c.after, c.at_last)
         if ENV.get("RECORD"):
             print("%s %s %s %s %s:%s" % (c.state, got, c.at_once, c.at_last, c.door, c.kind), file=open(ENV["RECORD"], "a"))
-            if got[0] not in "2+" or "!" in got or c.door == "lark":
-                print("    " + (c.text or "").replace("\n", " ")[:400], file=open(ENV["RECORD"], "a"))
+            if got[0] not in "2+" or "!" in got or c.door in ("lark", "run", "attach", "acp", "sessions", "term"):
+                print("    " + (c.text or "").replace("\n", " ")[-400:], file=open(ENV["RECORD"], "a"))
+
+
+# --- the table of docs/sessions.md
+
+BEFORE = {"absent": "-", "idle": "ua", "running": "uc*", "approval": "uc=", "client": "uc=", "person": "uc=", "time": "uc="}
+WAITS_FOR_ITS_OWN_ANSWER = ("chat", "responses", "messages", "ui", "mcp", "schedule")
+COLUMNS = {"message": "message", "steer": "message", "image": "message", "follow_up": "follow-up", "run": "`run`",
+           "take_over": "take-over", "answer": "result", "decide": "decision", "cancel": "cancel", "resume": "resume",
+           "delete": "delete"}
+
+
+def outcome(c):
+    """What the event did, as one word."""
+    base = BEFORE[c.state]
+    if "E" in c.after:
+        waited = c.before == base
+        return "begins" if "c" not in base else \
+            "joins" if c.after.endswith("rEa") and not (waited and c.state == "time") else "follows"
+    if c.before == "-" != base:
+        return "deleted"
+    if c.before != base:
+        return "ends" if c.kind in ("cancel", "take_over") else "continues"
+    told = c.door == "lark" or c.code.endswith("!") or c.code[0] == "4"  # a chat is told in words
+    return "refused" if told else "nothing"
+
+
+def check_table(page, paths):
+    """A line for each cell of the table: the outcomes that it names, and those of the files."""
+    seen = {}
+    for c in (c for p in paths for c in read_cells(p)):
+        if c.state in BEFORE and c.kind in COLUMNS:
+            own = c.kind == "message" and c.door in WAITS_FOR_ITS_OWN_ANSWER
+            seen.setdefault((c.state, "own run" if own else COLUMNS[c.kind]), set()).add(outcome(c))
+    heads = []
+    for line in open(page):
+        cells = [x.strip() for x in line.strip().strip("|").split("|")]
+        if cells[0] == "session":
+            heads = cells
+        elif not line.startswith("|"):
+            heads = []
+        elif heads and cells[0] in BEFORE:
+            for head, cell in zip(heads[1:], cells[1:]):
+                said = set(re.findall(r"begins|joins|follows|refused|ends|continues|deleted|nothing", cell))
+                got = seen.pop((cells[0], head), set())
+                print("the table, %s, %s\t%s\t%s" % (cells[0], head, " ".join(sorted(said)), " ".join(sorted(got))))
+    print("the table has every cell\t\t%s" % " ".join("%s/%s" % k for k in sorted(seen)))
 
 
 def main():
+    if sys.argv[1] == "table":
+        check_table(sys.argv[2], sys.argv[3:])
+        return
     play(read_cells(sys.argv[1]))
 
 

@@ -2,6 +2,7 @@
 #
 #     doors_config DIR CELLS    write the configuration of a gateway
 #     doors CELLS               play the cells; a case for each column of each
+#     doors table PAGE CELLS... compare the table of the page with the cells
 # shellcheck disable=SC2154
 doors_config() {
     cat >"$1/rules.yaml" <<'YAML'
@@ -38,5 +39,5 @@ doors() {
     while IFS=$'\t' read -r name want got; do
         same "$name" "$want" "$got"
     done < <(with_env env GATEWAY="$gateway" ${door+DOOR="$door"} TOKEN="$token" TMP="$tmp" SPACE="$space" PROGRAM="$program" LARK_TOKEN="$verification" \
-        LARK_APP="$app" ${begin_with+BEGIN="$begin_with"} ${record+RECORD="$record"} python3 -B tests/support/doors.py "$1")
+        LARK_APP="$app" ${begin_with+BEGIN="$begin_with"} ${record+RECORD="$record"} python3 -B tests/support/doors.py "$@")
 }
