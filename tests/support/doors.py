@@ -359,6 +359,8 @@ def begin(key, state):
         if state == "client":
             body["tools"] = TOOLS
         ask("POST", path_of(key, "/messages"), body, at=AT)
+    if state == "soon":  # its run may have ended already
+        return
     want = state if state in ("idle", "running") else "paused"
     until(lambda: show(key).get("status") == want and (state != "running" or word(key) == "uc*"))
 
