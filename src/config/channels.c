@@ -9,6 +9,7 @@
 #include "channel/channel_host.h"
 #include "config/conf.h"
 #include "config/option.h"
+#include "config/option_keys.h"
 
 #define SLOT(i)                                \
     (offsetof(struct ch_conf_channel, slots) + \

@@ -142,8 +142,7 @@ const struct ch_option ch_options[] = {
      .help = "what happens to a call that could carry data out once a conversation holds private "
              "data and text of a source that is not trusted; see policy.md"},
     {CH_SCOPE_FILE, "flow.trust", CH_CFG_WORDS, 0, OUTSIDE(flow.trust), .words = FLOW_SOURCES,
-     .otherwise = "[\"owner\", \"member\"]",
-     .help = "sources whose text is trusted"},
+     .otherwise = "[\"owner\", \"member\"]", .help = "sources whose text is trusted"},
     {CH_SCOPE_FILE, "flow.private", CH_CFG_TEXTS, 0, OUTSIDE(flow.files), .otherwise = "[]",
      .help = "globs of files that are private, such as `notes/*`, besides keys, `.env` and others "
              "that are known by name"},
@@ -991,11 +990,4 @@ size_t ch_scope_size(enum ch_scope scope) {
         [CH_SCOPE_SECRET] = sizeof(struct ch_conf_secret_source),
     };
     return sizes[scope];
-}
-
-const struct ch_option *ch_option_find(enum ch_scope scope, struct ch_sv key) {
-    for (const struct ch_option *o = ch_options; o->key; o++)
-        if (o->scope == scope && ch_sv_is(key, o->key))
-            return o;
-    return NULL;
 }

@@ -133,7 +133,4 @@ const char *ch_cfg_type_name(enum ch_cfg_type type);
 enum ch_cfg_member ch_cfg_member(enum ch_cfg_type type);
 size_t ch_scope_size(enum ch_scope scope); /* size of its struct in conf.h */
 
-/* The option with this key, or NULL. */
-const struct ch_option *ch_option_find(enum ch_scope scope, struct ch_sv key);
-
 #endif

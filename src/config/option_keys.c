@@ -1,6 +1,13 @@
 /* option_keys.c -- see option_keys.h. */
 #include "config/option_keys.h"
 
+const struct ch_option *ch_option_find(enum ch_scope scope, struct ch_sv key) {
+    for (const struct ch_option *o = ch_options; o->key; o++)
+        if (o->scope == scope && ch_sv_is(key, o->key))
+            return o;
+    return NULL;
+}
+
 /* The rest of an option's key after "above."; {NULL,0} if the key is not below. */
 static struct ch_sv option_below(const struct ch_option *o, enum ch_scope scope,
                                  struct ch_sv above) {

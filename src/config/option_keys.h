@@ -3,6 +3,9 @@
 #define CH_CONFIG_OPTION_KEYS_H
 #include "config/option.h"
 
+/* The option with this key, or NULL. */
+const struct ch_option *ch_option_find(enum ch_scope scope, struct ch_sv key);
+
 /* Iterate over the keys directly below `above` ("" for the scope itself): call
  * with *at NULL first. Each call gives the next name, each name once. False if
  * there are no more. */

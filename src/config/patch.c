@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "config/option.h"
+#include "config/option_keys.h"
 #include "json/writer.h"
 #include "json/yaml_edit.h"
 #include "tool/registry/registry.h"

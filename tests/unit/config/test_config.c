@@ -24,6 +24,7 @@
 #include "chela/schema.h"
 #include "config/conf.h"
 #include "config/option.h"
+#include "config/option_keys.h"
 #include "model/catalog/provider.h"
 #include "model/codec/codec.h"
 #include "model/provider/target.h"
