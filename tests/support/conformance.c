@@ -536,7 +536,12 @@ static void test_numbers_go_on_after_a_deletion(void **state) {
     append("a", token, 2, "{}");
     append("a", token, 3, "{}");
     assert_int_equal(commit(&gone, 1), 0);
-    token = open_session("a");
+    struct row opened;
+    assert_int_equal(claim_at("a", "me", 100, 0, &opened), 0);
+    token = opened.token;
+    assert_int_equal(opened.last, 4);
+    assert_int_equal(opened.base, 4);
+    assert_int_equal(opened.window, 5);
     assert_int_equal(row_of("a").last, 4);
     assert_int_equal(row_of("a").base, 4);
     assert_int_equal(row_of("a").window, 5);
