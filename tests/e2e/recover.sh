@@ -21,6 +21,8 @@ rules:
 YAML
 answered() { call GET "/api/sessions/$1" && [ "$(jq -r .status "$out")" = "${2-idle}" ]; }
 said() { call GET "/api/sessions/$1" && jq -e ".transcript[] | select(.role == \"assistant\") | .content[] | select(.text | strings | contains(\"$2\"))" "$out" >/dev/null; }
+unsaid() { call GET "/api/sessions/$1" && ! grep -q "$2" "$out"; }
+ready() { call GET /readyz && [ "$code" = 200 ]; }
 chela() { (cd "$space" && with_env "$program" "$@" --config chela.yaml 2>>"$tmp/err"); }
 starts() { # FLAG...: serve ends the servers, too
     serve "$@"
@@ -54,7 +56,7 @@ YAML
 recovers() {
     starts --recovered
     check "$name: --recovered says how many sessions wait" grep -q 'the store was recovered: 2 sessions wait' "$serve_log"
-    check "$name: the gateway is ready" eventually eval 'call GET /readyz && [ $code = 200 ]'
+    check "$name: the gateway is ready" eventually ready
     sleep 3
     same "$name: the run in progress is not resumed" "1 running" "$(wc -l <"$space/effects") $(call GET /api/sessions/works; jq -r .status "$out")"
     chela sessions recover --json >"$tmp/list"
@@ -64,8 +66,9 @@ recovers() {
     post /api/sessions/works/messages '{"text":"and then?"}'
     same "$name: a message to it is accepted" 202 "$code"
     sleep 1
-    check "$name: and waits" eval 'call GET /api/sessions/works && ! grep -q "and then" "$out"'
-    check "$name: the list says so in words" eval 'chela sessions recover | grep -q "may have been handled: the event.*and then"'
+    check "$name: and waits" unsaid works "and then"
+    chela sessions recover >"$tmp/words"
+    check "$name: the list says so in words" grep -q "may have been handled: the event.*and then" "$tmp/words"
     post /api/sessions/rests/messages '{"text":"again"}'
     check "$name: a session that rested goes on at once" eventually said rests "heard: again"
     chela sessions recover --drop paused
@@ -101,7 +104,7 @@ check "an older copy is refused at the start" grep -q 'an older copy than the on
 check "the line names the way out" grep -q 'Start with --recovered' "$serve_log"
 check "nothing listens" test -z "$gateway"
 starts --recovered
-check "--recovered takes it" eventually eval 'call GET /readyz && [ $code = 200 ]'
+check "--recovered takes it" eventually ready
 stop_serving
 starts
 check "and so does the next start" test -n "$gateway"
