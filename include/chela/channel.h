@@ -71,6 +71,23 @@ struct chela_beside {
     const char *message_id, *sender, *text; /* the first two may be NULL */
 };
 
+/* A line of a group that was not addressed to the agent. Members may be NULL or 0. */
+struct chela_said {
+    const char *message_id, *sender_id, *sender, *text;
+    int64_t ts; /* milliseconds since 1970 */
+};
+
+/* The group that a message was written in. Every member may be NULL or 0. */
+struct chela_group {
+    size_t size;                /* set by CHELA_GROUP */
+    const char *topic;          /* what the group is for, by its own description */
+    const char *const *members; /* names; NULL-terminated. The model gets the first 50 */
+    int64_t member_count;
+    const struct chela_said *said; /* lines since the last message to the agent; newest last */
+    size_t nsaid;                  /* the model gets the newest 100, 24 KB in total */
+};
+#define CHELA_GROUP(...) {.size = sizeof(struct chela_group), __VA_ARGS__}
+
 /* Facts about a message that arrived through a channel: `inbound` of struct chela_run_opts.
  * Every member may be NULL or 0. The conversation keeps the text with its id and sender:
  * "[message_id: om_1] Ann: text". The other facts precede the text, in the same message.
@@ -89,6 +106,7 @@ struct chela_inbound {
     const struct chela_beside *recent; /* not yet in the session; newest last */
     size_t nrecent;                    /* the model gets the newest 31 */
     int answers_us; /* `quoted` is a message of the agent; the channel guarantees this */
+    const struct chela_group *group; /* NULL: nothing is known, or the chat is no group */
 };
 #define CHELA_INBOUND(...) {.size = sizeof(struct chela_inbound), __VA_ARGS__}
 

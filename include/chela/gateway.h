@@ -54,6 +54,10 @@ struct chela_channel_opts {
      * NULL. */
     const char *const *settings;
     enum chela_language language; /* of sentences for people; AUTO: that of the runtime */
+    /* Lines of a group that were not addressed to the agent, and that the model gets with the next
+     * message that is: how many, and how old. 0: the default; -1: none. */
+    int64_t group_lines;
+    int64_t group_minutes;
 };
 #define CHELA_CHANNEL_OPTS(...) {.size = sizeof(struct chela_channel_opts), __VA_ARGS__}
 

@@ -332,6 +332,15 @@
 #define CH_LIMIT_INBOUND_TEXT (8 * CH_KB) /* a text attached to a message, such as a quote */
 #define CH_LIMIT_INBOUND_BLOCKS 32        /* texts attached to one message */
 #define CH_LIMIT_INBOUND_RECENT (24 * CH_KB) /* earlier messages attached to a message, in total */
+#define CH_LIMIT_SAID_LINES 100           /* lines of a group kept for the agent's next message */
+#define CH_DEFAULT_SAID_LINES 20          /* the same, unless configured */
+#define CH_DEFAULT_SAID_MINUTES 60        /* age of these lines, unless configured */
+#define CH_LIMIT_SAID_MINUTES 10080       /* largest age that can be configured */
+#define CH_LIMIT_SAID_TEXT (2 * CH_KB)    /* bytes of one of these lines; the rest is cut */
+#define CH_LIMIT_SAID_BYTES (24 * CH_KB)  /* lines of one group, in total */
+#define CH_LIMIT_SAID_PLACES 1024         /* groups and topics of a channel with such lines */
+#define CH_LIMIT_GROUP_MEMBERS 50         /* names of members told to a model */
+#define CH_DEFAULT_GROUP_FACTS_MS 600000  /* time for which a group's name and members are kept */
 
 /* tool: exec and process */
 #define CH_LIMIT_OUTPUT_END (256 * CH_KB) /* output kept of a command, at each end */

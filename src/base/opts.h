@@ -35,6 +35,7 @@
 #define CH_FIRST_chela_gateway_opts CH_END_OF(chela_gateway_opts, config_file)
 #define CH_FIRST_chela_heartbeat_opts CH_END_OF(chela_heartbeat_opts, rules)
 #define CH_FIRST_chela_hooks CH_END_OF(chela_hooks, approve)
+#define CH_FIRST_chela_group CH_END_OF(chela_group, nsaid)
 #define CH_FIRST_chela_inbound CH_END_OF(chela_inbound, answers_us)
 #define CH_FIRST_chela_inbox_event CH_END_OF(chela_inbox_event, n)
 #define CH_FIRST_chela_limits CH_END_OF(chela_limits, sum_up)

@@ -93,6 +93,7 @@ static void arrival_write(const struct chela_channel_message *m, struct ch_buf *
     arrival_add(&w, "also2", m->also[1]);
     arrival_add(&w, "name", m->sender_name);
     arrival_add(&w, "room", m->chat_name);
+    arrival_add(&w, "topic", m->chat_topic);
     arrival_add(&w, "text", m->text);
     arrival_add(&w, "handle", m->handle);
     arrival_add_quoted(&w, m->quoted);
@@ -138,6 +139,7 @@ static void arrival_read(const struct ch_json *v, struct ch_arena *a,
         .also = {arrival_word(v, "also", a), arrival_word(v, "also2", a)},
         .sender_name = arrival_word(v, "name", a),
         .chat_name = arrival_word(v, "room", a),
+        .chat_topic = arrival_word(v, "topic", a),
         .text = arrival_word(v, "text", a),
         .handle = arrival_word(v, "handle", a),
         .ts = ch_json_int(ch_json_get(v, "ts"), 0),
@@ -181,6 +183,13 @@ static const char *arrival_words(const struct chela_channel_message *m, struct c
     return ch_arena_str(a, ch_buf_sv(&out));
 }
 
+struct chela_group *ch_arrival_group(struct chela_channel_arrival *in, struct ch_arena *a) {
+    struct chela_group *g = CH_ARENA_NEW(a, struct chela_group);
+    *g = in->about.group ? *in->about.group : (struct chela_group)CHELA_GROUP(.topic = NULL);
+    in->about.group = g;
+    return g;
+}
+
 int ch_arrival_recall(const struct ch_channel *c, struct ch_sv data, struct ch_arena *a,
                       struct chela_channel_arrival *out, struct chela_error *err) {
     struct chela_channel_message *m = CH_ARENA_NEW(a, struct chela_channel_message);
@@ -212,6 +221,8 @@ int ch_arrival_recall(const struct ch_channel *c, struct ch_sv data, struct ch_a
                                .sender = m->sender_name || m->direct ? m->sender_name : m->sender,
                                .chat = m->chat_name, .ts = m->ts, .quoted = m->quoted,
                                .answers_us = m->answers_us, .mentioned = m->mentioned)};
+    if (m->chat_topic && !m->direct)
+        ch_arrival_group(out, a)->topic = m->chat_topic;
     return 0;
 }
 
@@ -247,6 +258,9 @@ int ch_arrival_message(const struct chela_channel_message *m, chela_accepted_fn 
         return 1;
     }
     CH_BUF_AUTO why = {0};
+    struct ch_author who = arrival_author(m);
+    if (rc == 0 && ch_rules_overhears(&c->rules, &who))
+        c->host.overheard(&in, c);
     if (rc == 0)
         ch_rules_explain(&c->rules, &in.about, m->program, &why);
     else

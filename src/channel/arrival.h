@@ -16,6 +16,8 @@ struct ch_reply_address ch_reply_address_read(struct ch_sv to, struct ch_arena *
 /* `message` of struct chela_channel_host; user is the channel. */
 int ch_arrival_message(const struct chela_channel_message *m, chela_accepted_fn *done, void *tag,
                        void *user);
+/* What is known about the group of a message, to be filled; a copy in the arena. */
+struct chela_group *ch_arrival_group(struct chela_channel_arrival *in, struct ch_arena *a);
 int ch_arrival_recall(const struct ch_channel *c, struct ch_sv data, struct ch_arena *a,
                       struct chela_channel_arrival *out, struct chela_error *err);
 enum chela_channel_judgement ch_arrival_judge(const struct ch_channel *c,

@@ -26,6 +26,11 @@ static void channel_free(struct ch_channel *c) {
     ch_free(c);
 }
 
+/* Negative: none. */
+static int64_t limit_or(int64_t given, int64_t otherwise, int64_t most) {
+    return given < 0 ? 0 : CH_MIN(given ? given : otherwise, most);
+}
+
 int ch_channel_open(const struct chela_channel_ops *ops, const struct ch_channel_gateway *gateway,
                     const struct chela_channel_opts *o, struct ch_channel **out,
                     struct chela_error *err) {
@@ -39,6 +44,9 @@ int ch_channel_open(const struct chela_channel_ops *ops, const struct ch_channel
     c->account = ch_strdup(o->account);
     c->streaming = o->streaming;
     c->language = o->language;
+    c->said_lines = (size_t)limit_or(o->group_lines, CH_DEFAULT_SAID_LINES, CH_LIMIT_SAID_LINES);
+    c->said_ms =
+        60000 * limit_or(o->group_minutes, CH_DEFAULT_SAID_MINUTES, CH_LIMIT_SAID_MINUTES);
     ch_rules_init(&c->rules, o);
     ch_channel_host_init(c);
     int rc = ops->open(&c->host, o, &c->self, err);

@@ -30,6 +30,7 @@ struct ch_channel_gateway {
     chela_runtime *rt;
     void (*arrived)(const struct chela_channel_arrival *in, struct ch_arena *a,
                     chela_accepted_fn *done, void *tag, void *user);
+    void (*overheard)(const struct chela_channel_arrival *in, void *user);
     void (*respond)(void *respond_to, int status, const char *type, struct ch_sv body);
     void (*decide)(const struct chela_channel_decision *d, chela_channel_decided_fn *done,
                    void *tag, void *user);
@@ -66,6 +67,8 @@ struct ch_channel {
     bool streaming;
     enum chela_language language; /* of sentences for people; AUTO: that of the runtime */
     enum chela_language asked_in; /* of the last question about a call */
+    size_t said_lines;            /* lines kept of what a group said; 0: none */
+    int64_t said_ms;              /* their age */
     struct ch_web web;
     const struct chela_tls_ops *cipher;             /* NULL: not loaded yet */
     struct ch_list timers, sockets, streams, calls; /* channel_host.c */

@@ -32,6 +32,12 @@ static void host_arrived(const struct chela_channel_arrival *in, chela_channel_a
     c->gateway.arrived(in, a, done, tag, c->gateway.user);
 }
 
+static void host_overheard(const struct chela_channel_arrival *in, void *user) {
+    struct ch_channel *c = user;
+    if (c->gateway.overheard)
+        c->gateway.overheard(in, c->gateway.user);
+}
+
 static void *host_alloc(chela_channel_arena *a, size_t n, void *user) {
     (void)user;
     return ch_arena_zalloc(a, n);
@@ -445,6 +451,7 @@ void ch_channel_host_init(struct ch_channel *c) {
                                           .others_fetch = c->gateway.others_fetch,
                                           .message = ch_arrival_message,
                                           .arrived = host_arrived,
+                                          .overheard = host_overheard,
                                           .alloc = host_alloc,
                                           .respond = host_respond,
                                           .decide = host_decide,

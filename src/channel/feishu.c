@@ -106,6 +106,9 @@ static void feishu_take_message(struct feishu *f, const struct ch_json *event, s
     if (err.code || out->arrived)
         return;
     CH_BUF_AUTO why = {0};
+    struct ch_author who = ch_feishu_author(out->arrival.message, f->bot);
+    if (ch_rules_overhears(&f->rules, &who))
+        f->host.overheard(&out->arrival, f->host.user);
     ch_rules_explain(&f->rules, &out->arrival.about, false, &why);
     ch_log(CH_LOG_INFO, "feishu", "%s", ch_buf_str(&why));
 }

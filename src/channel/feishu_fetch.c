@@ -1,7 +1,7 @@
 /* feishu_fetch.c -- fetches what belongs to a message: its sender's name, the quoted
- * message, earlier messages of its topic, its files.
+ * message, earlier messages of its topic, its group, its files.
  *
- *       name --> quoted --> topic --> file, file ... --> done
+ *       name --> quoted --> topic --> group --> file, file ... --> done
  *
  * The steps run one after the other. Data that cannot be fetched is omitted; nothing fails.
  * Names and texts are untrusted. */
@@ -13,7 +13,9 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "channel/feishu.h"
+#include "channel/arrival.h"
 #include "channel/feishu_api.h"
+#include "channel/feishu_group.h"
 #include "channel/feishu_message.h"
 #include "channel/files.h"
 
@@ -28,6 +30,7 @@ struct known {
 struct ch_feishu_fetch {
     chela_runtime *rt;
     struct ch_feishu_api *api; /* borrowed */
+    struct ch_feishu_groups *groups; /* owned */
     struct ch_list names, fetchings; /* names: the oldest first */
     size_t nnames;
 };
@@ -39,7 +42,7 @@ struct fetching {
     struct chela_channel_arrival *in;
     struct ch_arena *arena;
     char *workspace; /* owned; NULL: files are not saved */
-    enum { NAME, QUOTED, TOPIC, FILES } step;
+    enum { NAME, QUOTED, TOPIC, GROUP, FILES } step;
     size_t file;
     struct ch_filing *filing; /* file being saved; NULL: none */
     struct ch_task end;
@@ -204,6 +207,8 @@ static void on_topic(const struct ch_feishu_answer *a, void *user) {
     }
     f->in->about.recent = before + TOPIC_MESSAGES - n;
     f->in->about.nrecent = n;
+    if (n && f->in->about.group) /* what was overheard in the topic is among these messages */
+        ch_arrival_group(f->in, f->arena)->nsaid = 0;
     feishu_fetch_go_on(f);
 }
 
@@ -243,6 +248,18 @@ static void ask_topic(struct fetching *f) {
         ch_buf_addf(&path, "/open-apis/im/v1/messages/%s", f->m->id);
         ch_feishu_call(f->from->api, "GET", ch_buf_str(&path), NULL, on_itself, f);
     }
+}
+
+/* --- the group */
+
+static void on_group(void *tag) {
+    feishu_fetch_go_on(tag);
+}
+
+static void ask_group(struct fetching *f) {
+    if (f->m->direct || f->in->overheard ||
+        !ch_feishu_group_tell(f->from->groups, f->in, f->arena, on_group, f))
+        feishu_fetch_go_on(f);
 }
 
 /* --- files */
@@ -302,6 +319,9 @@ static void feishu_fetch_go_on(struct fetching *f) {
     } else if (f->step == QUOTED) {
         f->step = TOPIC;
         ask_topic(f);
+    } else if (f->step == TOPIC) {
+        f->step = GROUP;
+        ask_group(f);
     } else if (seek_file(f)) {
         f->step = FILES;
         ask_file(f);
@@ -329,6 +349,7 @@ struct ch_feishu_fetch *ch_feishu_fetch_new(chela_runtime *rt, struct ch_feishu_
     struct ch_feishu_fetch *d = ch_alloc(sizeof(*d));
     d->rt = rt;
     d->api = api;
+    d->groups = ch_feishu_groups_new(rt, api);
     ch_list_init(&d->names);
     ch_list_init(&d->fetchings);
     return d;
@@ -341,5 +362,6 @@ void ch_feishu_fetch_free(struct ch_feishu_fetch *d) {
         feishu_fetch_free(f);
     for (struct known *k; (k = CH_LIST_FIRST(&d->names, struct known, link));)
         feishu_fetch_forget(d, k);
+    ch_feishu_groups_free(d->groups);
     ch_free(d);
 }

@@ -62,10 +62,14 @@ static bool rules_knows(const struct ch_rules *r, const struct ch_author *who) {
            rules_is_listed(r->people, who->others[1]) || ch_rules_is_owner(r, who->id);
 }
 
+static bool rules_serves_group(const struct ch_rules *r, const char *chat) {
+    return r->group != CH_WELCOME_OFF &&
+           (r->group == CH_WELCOME_OPEN || rules_is_listed(r->groups, chat));
+}
+
 static enum chela_channel_judgement judge_group(const struct ch_rules *r,
                                                 const struct ch_author *who) {
-    if (r->group == CH_WELCOME_OFF ||
-        (r->group != CH_WELCOME_OPEN && !rules_is_listed(r->groups, who->chat)))
+    if (!rules_serves_group(r, who->chat))
         return CHELA_CHANNEL_IGNORE;
     if (r->unasked || who->meant == CH_MEANT)
         return CHELA_CHANNEL_TAKE;
@@ -82,6 +86,11 @@ enum chela_channel_judgement ch_rules_judge(const struct ch_rules *r, const stru
     if (r->direct == CH_WELCOME_OPEN || rules_knows(r, who))
         return CHELA_CHANNEL_TAKE;
     return r->direct == CH_WELCOME_PAIRING ? CHELA_CHANNEL_MEET : CHELA_CHANNEL_IGNORE;
+}
+
+bool ch_rules_overhears(const struct ch_rules *r, const struct ch_author *who) {
+    return who->person && who->id && !who->direct && !r->unasked && who->meant == CH_NOT_MEANT &&
+           rules_serves_group(r, who->chat);
 }
 
 void ch_rules_explain(const struct ch_rules *r, const struct chela_inbound *about, bool program,

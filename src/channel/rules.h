@@ -32,6 +32,8 @@ void ch_rules_release(struct ch_rules *r);
 /* id NULL: whether there is any owner. */
 bool ch_rules_is_owner(const struct ch_rules *r, const char *id);
 enum chela_channel_judgement ch_rules_judge(const struct ch_rules *r, const struct ch_author *who);
+/* True for a message of a person to the others of a group that is answered. */
+bool ch_rules_overhears(const struct ch_rules *r, const struct ch_author *who);
 /* Why a message is not answered, with the ids that the configuration may list. program: a program
  * wrote the message. */
 void ch_rules_explain(const struct ch_rules *r, const struct chela_inbound *about, bool program,

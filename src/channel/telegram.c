@@ -49,7 +49,7 @@ static int telegram_read_arrival(const struct ch_telegram *t, const struct ch_js
                                .chat_type = l->who.direct ? "direct" : "group",
                                .chat_id = l->who.chat, .thread_id = l->who.thread,
                                .message_id = l->id, .sender_id = l->who.id,
-                               .sender = l->name, .ts = l->ts,
+                               .sender = l->name, .chat = l->title, .ts = l->ts,
                                .quoted = l->quoted, .answers_us = l->answers_us,
                                .mentioned = l->who.meant == CH_MEANT)};
     return 0;
@@ -136,7 +136,7 @@ static void telegram_on_stored(int rc, const struct chela_error *err, void *tag)
 
 static void telegram_take_message(struct ch_telegram *t, const struct ch_json *m) {
     struct ch_arena arena = {0};
-    struct chela_channel_arrival in;
+    struct chela_channel_arrival in = {0};
     CH_BUF_AUTO data = {0};
     struct ch_jw w = ch_jw(&data);
     ch_jw_value(&w, m);
@@ -148,6 +148,9 @@ static void telegram_take_message(struct ch_telegram *t, const struct ch_json *m
         return;
     }
     CH_BUF_AUTO why = {0};
+    const struct ch_telegram_message *l = in.message;
+    if (read && !l->news && ch_rules_overhears(&t->rules, &l->who))
+        t->host.overheard(&in, t->host.user);
     if (read)
         ch_rules_explain(&t->rules, &in.about, false, &why);
     else

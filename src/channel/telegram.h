@@ -61,6 +61,7 @@ struct ch_telegram_file {
 struct ch_telegram_message { /* texts live in the arena passed to ch_telegram_read */
     struct ch_author who;
     const char *id, *text, *name; /* name: the sender's chosen name; may be NULL */
+    const char *title;            /* of the group; NULL: none */
     int64_t ts;
     const struct chela_beside *quoted; /* NULL: none */
     bool answers_us;                   /* replies to a message of this bot */

@@ -237,6 +237,7 @@ int ch_telegram_read(const struct ch_json *m, const char *me, const char *name,
     *out = (struct ch_telegram_message){.id = ch_telegram_id(m, "message_id", a),
                                         .ts = ch_json_int(ch_json_get(m, "date"), 0) * 1000,
                                         .name = telegram_message_word(from, "first_name", a),
+                                        .title = telegram_message_word(chat, "title", a),
                                         .quoted = telegram_message_quoted(m, a),
                                         .answers_us = answers(m, me, a),
                                         .news = !k && !telegram_message_text_of(m).n};

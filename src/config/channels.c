@@ -197,7 +197,8 @@ static void describe(const chela_config *cfg, const struct ch_conf_channel *c,
             .group_policy = CHOICE(ACCESS, c->group_policy), .allow_from = c->allow_from,
             .groups = c->groups, .owners = c->owners, .unasked = c->unasked,
             .group_session = CHOICE(GROUP_SESSION, c->group_session),
-            .language = CHOICE(LANGUAGE, c->language));
+            .language = CHOICE(LANGUAGE, c->language), .group_lines = c->group_lines,
+            .group_minutes = c->group_minutes);
     *env = (struct chela_channel_env)CHELA_CHANNEL_ENV(.settings = envs);
     for (const struct chela_channel_option *p = c->ops->options; p && p->name; p++)
         if (p->kind == CHELA_CHANNEL_SECRET)

@@ -261,6 +261,7 @@ struct ch_conf_channel {
     const char *agent, *dm_policy, *group_policy, *group_session, *language;
     const char *const *allow_from, *const *groups, *const *owners; /* NULL-terminated */
     bool unasked;
+    int64_t group_lines, group_minutes;
     union {
         const char *text;
         bool flag;

@@ -776,6 +776,12 @@ const struct ch_option ch_options[] = {
      .words = "topic|chat|sender", .otherwise = "topic",
      .help = "who shares a session in a group: `topic`: a topic, or the group if there is none; "
              "`chat`: the whole group; `sender`: nobody"},
+    {CH_SCOPE_CHANNEL, "groupLines", CH_CFG_COUNT, 0, CHANNEL(group_lines), 0,
+     CH_LIMIT_SAID_LINES, .otherwise = "20",
+     .help = "in groups, messages that are not addressed to the app and that the model gets, as "
+             "untrusted text, with the next message that is"},
+    {CH_SCOPE_CHANNEL, "groupMinutes", CH_CFG_COUNT, 0, CHANNEL(group_minutes), 0,
+     CH_LIMIT_SAID_MINUTES, .otherwise = "60", .help = "age at which such a message is forgotten"},
     {CH_SCOPE_CHANNEL, "language", CH_CFG_CHOICE, 0, CHANNEL(language), .words = "auto|en|zh",
      .help = "as `language` of the file, for the people of this channel"},
 
@@ -801,7 +807,6 @@ const struct ch_option ch_options[] = {
      .help = "calls that need approval: `auto`: as the agent's setting says; `ask`: ask, even if "
              "the agent's setting is auto; `sandbox`: likewise, but run commands in the full "
              "sandbox; `deny`: refuse them"},
-
 
     /* --- an MCP server */
     {CH_SCOPE_MCP, "command", CH_CFG_COMMAND, 0, MCP(command),

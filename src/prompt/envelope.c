@@ -5,6 +5,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/opts.h"
 #include "base/utf8.h"
 #include "json/writer.h"
 
@@ -183,6 +184,52 @@ static void add_beside(const struct chela_beside *b, struct ch_jw *w) {
     ch_jw_end(w, '}');
 }
 
+static void add_said(const struct chela_said *s, struct ch_jw *w) {
+    ch_jw_begin(w, '{');
+    if (s->ts > 0)
+        ch_jw_ktime(w, "time", s->ts);
+    add_id_member(w, "message_id", s->message_id);
+    add_id_member(w, "sender_id", s->sender_id);
+    add_text_member(w, "sender", s->sender, CH_LIMIT_INBOUND_NAME);
+    add_text_member(w, "text", s->text, CH_LIMIT_SAID_TEXT);
+    ch_jw_end(w, '}');
+}
+
+/* Index of the first line that fits. */
+static size_t first_said(const struct chela_group *g) {
+    size_t i = g->nsaid, left = CH_LIMIT_SAID_BYTES;
+    while (i > 0 && g->nsaid - i < CH_LIMIT_SAID_LINES) {
+        size_t n = g->said[i - 1].text ? strlen(g->said[i - 1].text) : 0;
+        n = CH_MIN(n, CH_LIMIT_SAID_TEXT);
+        if (n > left)
+            break;
+        left -= n;
+        i--;
+    }
+    return i;
+}
+
+static void add_group(const struct chela_group *g, struct ch_jw *w) {
+    add_text_member(w, "chat_topic", g->topic, CH_LIMIT_SAID_TEXT);
+    if (g->member_count > 0)
+        ch_jw_kint(w, "member_count", g->member_count);
+    if (g->members && g->members[0])
+        ch_jw_kbegin(w, "members", '[');
+    for (size_t i = 0; g->members && g->members[i] && i < CH_LIMIT_GROUP_MEMBERS; i++) {
+        CH_BUF_AUTO name = {0};
+        ch_envelope_quote(ch_utf8_cut(ch_sv_str(g->members[i]), CH_LIMIT_INBOUND_NAME), &name);
+        ch_jw_str(w, ch_buf_sv(&name));
+    }
+    if (g->members && g->members[0])
+        ch_jw_end(w, ']');
+    if (!g->said || !g->nsaid)
+        return;
+    ch_jw_kbegin(w, "said_before", '[');
+    for (size_t i = first_said(g); i < g->nsaid; i++)
+        add_said(&g->said[i], w);
+    ch_jw_end(w, ']');
+}
+
 /* Index of the first earlier message that fits. */
 static size_t first_shown(const struct chela_inbound *in) {
     size_t i = in->nrecent, left = CH_LIMIT_INBOUND_RECENT, most = CH_LIMIT_INBOUND_BLOCKS - 1;
@@ -211,6 +258,9 @@ static void envelope_add_untrusted(const struct chela_inbound *in, struct ch_jw 
             add_beside(&in->recent[i], w);
         ch_jw_end(w, ']');
     }
+    struct chela_group group;
+    if (CH_OPTS_NEED(chela_group, &group, in->group, NULL) == 0)
+        add_group(&group, w);
     ch_jw_end(w, '}');
 }
 

@@ -364,6 +364,16 @@ CASE(chela_inbound) {
     return rc;
 }
 
+CASE(chela_group) {
+    struct chela_group group = {.size = size};
+    struct chela_inbound in = CHELA_INBOUND(.group = &group);
+    struct chela_run_opts o = CHELA_RUN_OPTS(.inbound = &in);
+    chela_run *run = NULL;
+    int rc = chela_run_start(w->session, "hi", 2, &o, &run, err);
+    wait_for(run);
+    return rc;
+}
+
 static int inbound_line(struct world *w, size_t size, struct chela_error *err) {
     struct chela_inbound in = {.size = size};
     UNUSED;
@@ -667,6 +677,7 @@ static const struct {
     ALSO(chela_gateway_opts, schedule_run), ALSO(chela_gateway_opts, config_gateway),
     OWN(chela_heartbeat_opts), ALSO(chela_heartbeat_opts, simulate),
     OWN(chela_hooks),
+    OWN(chela_group),
     OWN(chela_inbound), ALSO(chela_inbound, inbound_line),
     OWN(chela_inbox_event),
     OWN(chela_mcp_opts),

@@ -102,6 +102,7 @@ struct chela_channel_message {
                            than ids */
     const struct chela_channel_file *files;
     size_t nfiles;
+    const char *chat_topic; /* what the group is for, by its own description */
 };
 
 /* A request that claims to come from the service. Members are borrowed for the call. */
@@ -352,6 +353,10 @@ struct chela_channel_host {
     /* Nonzero: another worker process of the gateway fetches the messages. A service that allows
      * one connection only does not connect. */
     int others_fetch;
+    /* A message of a group that is answered, but this message is not addressed to the agent. Its
+     * text may be told to the model with the next one that is. Only for channels with `recall`;
+     * `message` does this itself. Borrowed for the call. */
+    void (*overheard)(const struct chela_channel_arrival *in, void *user);
 };
 
 /* Checks of an account, for `chela doctor`. */

@@ -15,7 +15,7 @@ CHELA_BEGIN_DECLS
 
 /* The version of the module interface. It is increased when a vtable changes. A module that
  * was built for another version is refused with a message that names both versions. */
-#define CHELA_MODULE_ABI 9
+#define CHELA_MODULE_ABI 10
 
 /* A module. */
 struct chela_module {

@@ -358,6 +358,7 @@ int chela_session_channel(chela_session *s, const struct chela_channel *given,
 int ch_session_run_opts(const struct chela_run_opts *given, struct chela_run_opts *out,
                         struct chela_error *err) {
     struct chela_inbound in;
+    struct chela_group group;
     int rc = CH_OPTS_READ(chela_run_opts, out, given, err);
     if (rc == 0)
         rc = ch_choice_check(CHELA_CHOICE_PERMISSION, out->permission, err);
@@ -367,6 +368,8 @@ int ch_session_run_opts(const struct chela_run_opts *given, struct chela_run_opt
         rc = ch_fail(err, CHELA_EINVAL, "there is no kind of input %d", (int)out->kind);
     if (rc == 0)
         rc = CH_OPTS_READ(chela_inbound, &in, out->inbound, err);
+    if (rc == 0)
+        rc = CH_OPTS_READ(chela_group, &group, in.group, err);
     if (rc == 0 && !out->sender)
         out->sender = in.sender_id; /* policies use the sender of the options */
     return rc;

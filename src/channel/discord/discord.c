@@ -129,8 +129,8 @@ static int discord_open(const struct chela_channel_host *host, const struct chel
     d->token = ch_strdup(o->secret);
     d->bearer = discord_join("Bot ", o->secret);
     d->signed_too = key && *key && discord_unhex(ch_sv_str(key), d->key, sizeof(d->key));
-    d->all = o->unasked || host->listens;
-    d->intents = INTENTS | (d->all || discord_is(o, "messageContent", "true") ? INTENT_CONTENT : 0);
+    d->contents = o->unasked || host->listens || discord_is(o, "messageContent", "true");
+    d->intents = INTENTS | (d->contents ? INTENT_CONTENT : 0);
     d->by_reaction = discord_is(o, "working", "reaction");
     d->bans = discord_is(o, "removal", "ban");
     host->random(process, sizeof(process), host->user);
@@ -252,7 +252,8 @@ static const struct chela_channel_option discord_options[] = {
      .otherwise = "false",
      .help =
          "ask for the content of all messages (Message Content Intent), so that quoted messages "
-         "have a text; implied by requireMention: false and by the heartbeat"},
+         "have a text, and the model learns what was said between mentions; implied by "
+         "requireMention: false and by the heartbeat"},
     {.name = "publicKey",
      .help = "the public key of the application, if presses of buttons come as signed requests to "
              "`POST /channels/discord/events`; without it they come over the Gateway"},

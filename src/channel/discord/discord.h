@@ -36,7 +36,7 @@ struct ch_discord {
     unsigned char key[32];      /* public key for signed interactions */
     bool signed_too;            /* key is set */
     unsigned intents;
-    bool all;         /* messages that do not mention the bot matter, too */
+    bool contents;         /* messages that do not mention the bot matter, too */
     bool by_reaction; /* a reaction shows that the agent is working, instead of typing */
     bool bans;        /* a member who is removed is banned */
     bool leaving;

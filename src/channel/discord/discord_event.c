@@ -41,7 +41,7 @@ struct place {
     struct ch_link link; /* in the channel's places; the last one was used last */
     struct ch_discord *d;
     char id[CH_DISCORD_ID], parent[CH_DISCORD_ID], guild[CH_DISCORD_ID]; /* parent "": no thread */
-    char *name;                                                          /* owned; may be NULL */
+    char *name, *topic;                                                  /* owned; may be NULL */
     bool known, asked;
     unsigned tries;
 };
@@ -76,6 +76,7 @@ static bool place_may_go(const struct place *p) {
 static void place_free(struct ch_discord *d, struct place *p) {
     ch_list_del(&p->link);
     ch_free(p->name);
+    ch_free(p->topic);
     ch_free(p);
     d->nplaces--;
 }
@@ -108,15 +109,18 @@ static bool place_is_thread(const struct ch_json *v) {
     return type >= 10 && type <= 12;
 }
 
+static void place_set(char **text, struct ch_sv s, size_t most) {
+    ch_free(*text);
+    *text = s.n && !memchr(s.p, 0, s.n) ? ch_strndup(s.p, CH_MIN(s.n, most)) : NULL;
+}
+
 static void place_learn(struct place *p, const struct ch_json *v) {
-    struct ch_sv name = ch_json_get_str(v, "name");
     p->known = true;
     if (place_is_thread(v))
         place_put(p->parent, v, "parent_id");
     place_put(p->guild, v, "guild_id");
-    ch_free(p->name);
-    p->name =
-        name.n && !memchr(name.p, 0, name.n) ? ch_strndup(name.p, CH_MIN(name.n, 100u)) : NULL;
+    place_set(&p->name, ch_json_get_str(v, "name"), 100);
+    place_set(&p->topic, ch_json_get_str(v, "topic"), 1024);
 }
 
 void ch_discord_forget_place(struct ch_discord *d, const struct ch_json *channel) {
@@ -254,13 +258,14 @@ static bool message_mentions(const struct ch_discord *d, const struct ch_json *v
            message_has_role(d, v);
 }
 
-/* Default messages and replies; joins, pins and the like are not answered. */
+/* Default messages and replies; joins, pins and the like are not answered. A message that does not
+ * mention the bot is of use only if the service gives its content. */
 static bool message_is_taken(const struct ch_discord *d, const struct ch_json *v) {
     const struct ch_json *author = ch_json_get(v, "author");
     int64_t type = ch_json_int(ch_json_get(v, "type"), 0);
     return (type == 0 || type == 19) && !ch_json_bool(ch_json_get(author, "bot"), false) &&
            !ch_json_get_str(v, "webhook_id").p &&
-           (d->all || !ch_json_get_str(v, "guild_id").p || message_mentions(d, v));
+           (d->contents || !ch_json_get_str(v, "guild_id").p || message_mentions(d, v));
 }
 
 /* Only a test waits for the bot's own message. */
@@ -372,6 +377,7 @@ static void event_message(struct event *e, const struct place *p) {
         .sender = ch_discord_id(ch_json_get(v, "author"), "id", &a),
         .sender_name = message_name(v, &a),
         .chat_name = p ? p->name : NULL,
+        .chat_topic = p ? p->topic : NULL,
         .direct = direct,
         .mentioned = message_mentions(d, v),
         .text = message_text(d, v, &a),

@@ -22,6 +22,7 @@
 #include "gateway/chat/chat_pairing.h"
 #include "gateway/chat/chat_room.h"
 #include "gateway/chat/chat_service.h"
+#include "gateway/chat/chat_window.h"
 #include "gateway/chat/gateway_tool.h"
 #include "gateway/chat/reply_target.h"
 #include "gateway/lane/lane.h"
@@ -226,6 +227,7 @@ void ch_chat_dispatch_next(struct ch_chat_service *chat, const char *session) {
 void ch_chat_dispatch_event(struct ch_chat_event *e) {
     if (ch_chat_commands_run(e))
         return;
+    ch_chat_window_take(e);
     if (find_predecessor(e->chat, e->in.session))
         e->queued = true;
     else
@@ -308,6 +310,7 @@ static void dispatch_on_arrived(const struct chela_channel_arrival *in, struct c
 struct ch_channel_gateway ch_chat_dispatch_host(struct ch_chat_service *chat, bool listens) {
     return (struct ch_channel_gateway){.rt = chat->gw->rt,
                                        .arrived = dispatch_on_arrived,
+                                       .overheard = ch_chat_window_hear,
                                        .respond = ch_chat_callback_respond,
                                        .decide = ch_approval_decision_apply,
                                        .note = ch_chat_notes_put,

@@ -29,6 +29,7 @@
 #include "gateway/chat/chat_recovery.h"
 #include "gateway/chat/chat_room.h"
 #include "gateway/chat/chat_service.h"
+#include "gateway/chat/chat_window.h"
 #include "gateway/chat/gateway_tool.h"
 #include "gateway/chat/reply_target.h"
 #include "gateway/lane/lane.h"
@@ -88,6 +89,7 @@ static void lifecycle_digest_opts(const struct chela_channel_opts *o, bool liste
     lifecycle_add_texts(&all, o->settings);
     ch_buf_addf(&all, "%d%d%d %d %d %d %d %d", o->unasked, listens, o->streaming, (int)o->dm_policy,
                 (int)o->mode, (int)o->group_policy, (int)o->group_session, (int)o->language);
+    ch_buf_addf(&all, " %lld %lld", (long long)o->group_lines, (long long)o->group_minutes);
     ch_sha256_of(ch_buf_sv(&all), out);
 }
 
@@ -225,6 +227,7 @@ static void free_old_channel(struct old_channel *f) {
 
 static void close_service(struct ch_chat_service *chat) {
     ch_chat_rooms_release(chat);
+    ch_chat_windows_release(chat);
     for (struct ch_chat_event *e; (e = CH_LIST_FIRST(&chat->events, struct ch_chat_event, link));) {
         ch_list_del(&e->link);
         if (e->accepting)
@@ -317,6 +320,7 @@ static void lifecycle_replace_channel(struct ch_chat_service *chat, struct ch_ch
     ch_list_add(&chat->old_channels, &f->link);
     ch_channel_leave(f->channel);
     chat->channel = fresh;
+    ch_chat_windows_release(chat); /* they may keep more than is now configured */
     ch_chat_notes_replay_own(chat);
     lifecycle_mark_working(chat, true);
     ch_log(CH_LOG_INFO, "gateway", "channel %s is set up again", fresh->ops->name);

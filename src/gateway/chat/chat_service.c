@@ -12,7 +12,7 @@ struct ch_chat_service *ch_chat_service_new(chela_gateway *gw,
                                &chat->decisions,   &chat->actions,       &chat->known_chats,
                                &chat->config_jobs, &chat->overrides,     &chat->rooms,
                                &chat->notes,       &chat->note_writes,   &chat->old_channels,
-                               &chat->callbacks};
+                               &chat->callbacks,   &chat->windows};
     chat->gw = gw;
     chat->dispatch = dispatch;
     for (size_t i = 0; i < CH_LEN(lists); i++)

@@ -37,6 +37,9 @@ struct ch_chat_service {
     struct ch_list notes, note_writes;         /* chat_notes.c */
     struct ch_list callbacks;                  /* chat_callback.c */
     struct ch_chat_speaker speakers[2048];     /* chat_language.c */
+    struct ch_list windows;                    /* chat_window.c */
+    size_t nwindows;
+    struct ch_timer window_timer;
     /* chat_lifecycle.c */
     unsigned char options_digest[CH_SHA256_SIZE];
     struct ch_list old_channels; /* replaced, with work in progress */

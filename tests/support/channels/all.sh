@@ -4,6 +4,9 @@
 #     stop_services
 #     channel_yaml NAME [MORE]      a row of `channels` in chela.yaml
 #     tell NAME N TEXT [CHAT]       message N of a person in a direct chat; CHAT: a number; default: 1
+#     tell_group NAME N TEXT [WHO]  message N in a group that mentions the agent; WHO: a name
+#     chat_in_group NAME N TEXT [WHO]   the same, not mentioning it; not of dingtalk and wecom, which do
+#                                   not deliver such messages
 #     said NAME                     texts that people see, one per line, in the order of the service
 #     connections NAME              number of connections so far; telegram: of gateways
 # shellcheck disable=SC2034,SC2154
@@ -89,6 +92,39 @@ tell() {
         ;;
     esac >/dev/null
 }
+group_message() { # MEANT NAME N TEXT [WHO]
+    local meant=$1 n=$3 text=$4 who=${5:-ann} at=$((1600000000 + $3)) i
+    case $2 in
+    slack) service_post "$at_slack/test/event" "$(jq -cn --arg ts "$at.000200" --arg t "$text" --argjson m "$meant" --arg u "U${who^^}" \
+        '{type: "message", channel: "C1", channel_type: "channel", user: $u, text: ((if $m == 1 then "<@UBOT> " else "" end) + $t), ts: $ts}')" ;;
+    discord) service_post "$at_discord/test/event?t=MESSAGE_CREATE" "$(jq -cn --argjson n "$n" --arg t "$text" --argjson m "$meant" --arg who "$who" \
+        '{id: "\(5000 + $n)", channel_id: "200", guild_id: "700", type: 0, author: {id: (if $who == "ann" then "500" else "502" end), username: $who, global_name: $who},
+          content: $t, timestamp: "2026-01-01T00:00:00Z", mention_roles: [], attachments: [],
+          mentions: (if $m == 1 then [{id: "9000", username: "chela", bot: true}] else [] end)}')" ;;
+    dingtalk) service_post "$at_dingtalk/test/message" "$(jq -cn --arg id "g$n" --argjson at "${at}000" --arg t "$text" --arg who "$who" \
+        '{msgId: $id, msgtype: "text", conversationType: "2", conversationId: "cidteam", conversationTitle: "Team", senderId: "x",
+          senderStaffId: $who, senderNick: $who, chatbotUserId: "bot", robotCode: "ding-1", createAt: $at, isInAtList: true, text: {content: $t}}')" ;;
+    wecom) service_post "$at_wecom/test/message" "$(jq -cn --arg id "g$n" --argjson at "$at" --arg t "@chela $text" --arg who "$who" \
+        '{msgid: $id, aibotid: "bot-1", chattype: "group", chatid: "wrteam", from: {userid: $who}, create_time: $at, msgtype: "text", text: {content: $t}}')" ;;
+    telegram) service_post "$at_telegram/test/update" "$(jq -cn --argjson n "$n" --argjson m "$meant" --arg t "$text" --arg who "$who" \
+        '{message: {message_id: (9000 + $n), date: (now | floor), chat: {id: -100, type: "supergroup", title: "Team"},
+          text: ((if $m == 1 then "@ChelaBot " else "" end) + $t), from: {id: (if $who == "ann" then 7 else 8 end), is_bot: false, first_name: $who}}}')" ;;
+    feishu)
+        for i in {1..100}; do # the connection may be on its way
+            [ "$(service_post "$at_feishu/test/push?" "$(jq -cn --arg id "om_g$n" --arg t "$text" --argjson m "$meant" --arg who "ou_$who" --arg now "$(date +%s%3N)" '
+                {schema: "2.0", header: {event_id: ("ev_" + $id), event_type: "im.message.receive_v1", create_time: $now, token: "v-1",
+                    app_id: "cli_1", tenant_key: "tk"},
+                 event: {sender: {sender_id: {open_id: $who, union_id: "on_x"}, sender_type: "user", tenant_key: "tk"},
+                    message: {message_id: $id, create_time: $now, chat_id: "oc_team", chat_type: "group", message_type: "text",
+                        content: ({text: ((if $m == 1 then "@_user_1 " else "" end) + $t)} | tojson),
+                        mentions: (if $m == 1 then [{key: "@_user_1", id: {open_id: "ou_bot"}, name: "Bot"}] else [] end)}}}')")" = 200 ] && break
+            sleep 0.1
+        done
+        ;;
+    esac >/dev/null
+}
+tell_group() { group_message 1 "$@"; }
+chat_in_group() { group_message 0 "$@"; }
 seen_by_people() { # NAME: lines "CHAT TEXT"
     case $1 in
     slack) curl -sS -m 20 "$at_slack/test/messages" | jq -r '.[] | "\(.channel) \(.text // "")"' ;;
