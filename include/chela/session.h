@@ -277,6 +277,9 @@ struct chela_prompt_opts {
      * is set: its name, and the values of its variables as a JSON object (NULL: none). Each
      * session gets the version that is pinned, rolled out to it, or the newest. */
     const char *name, *vars;
+    /* Wishes that the model may trade against a rule or the request, NULL-terminated. They are a
+     * section of the system prompt, the first to be shortened, and are not repeated. */
+    const char *const *soft_rules;
 };
 #define CHELA_PROMPT_OPTS(...) {.size = sizeof(struct chela_prompt_opts), __VA_ARGS__}
 
@@ -320,6 +323,9 @@ struct chela_compaction_opts {
     enum chela_compaction mode;
     const char *model; /* writes the summary: "provider/model"; NULL: the run's model */
     enum chela_compaction_by by;
+    /* A plain window: messages of people beyond this number are removed, with the replies to them,
+     * when the next one arrives. 0: none is removed before the context is full. */
+    int64_t history_turns;
 };
 #define CHELA_COMPACTION_OPTS(...) {.size = sizeof(struct chela_compaction_opts), __VA_ARGS__}
 

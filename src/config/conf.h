@@ -93,7 +93,7 @@ struct ch_conf_agent {
     const char *allow, *deny; /* globs, comma separated */
     const char *skills;       /* globs, comma separated */
     const char *prompt, *reminder, *docs, *system_mode;
-    const char *const *project_files, *const *rules; /* NULL-terminated */
+    const char *const *project_files, *const *rules, *const *soft_rules; /* NULL-terminated */
     int64_t file_bytes, files_bytes, system_share, output_share, tools_share;
     const char *permission, *selection, *choice, *mode, *reasoning, *apply;
     int64_t parallel, selection_size, max_output_tokens;
@@ -105,6 +105,7 @@ struct ch_conf_agent {
     const char *output_schema, *output_by;
     const char *server_tools;
     const char *compaction, *compaction_by, *compaction_model;
+    int64_t history_turns;
     int64_t idle_ms, connect_ms, first_byte_ms;
     struct chela_limits limits;
     struct chela_loop_guard loop_guard;

@@ -530,6 +530,7 @@ static void config_fill(const chela_config *cfg, const struct ch_conf_agent *a,
     FILL(prompt.project_file_max, (size_t)EITHER(a, d, file_bytes));
     FILL(prompt.project_files_max, (size_t)EITHER(a, d, files_bytes));
     FILL(prompt.rules, EITHER(a, d, rules));
+    FILL(prompt.soft_rules, EITHER(a, d, soft_rules));
     FILL(prompt.reminder, EITHER(a, d, reminder));
     FILL(prompt.docs, EITHER(a, d, docs));
     const char *mode = EITHER(a, d, system_mode);
@@ -559,6 +560,7 @@ static void config_fill(const chela_config *cfg, const struct ch_conf_agent *a,
     FILL(request.server_tools, EITHER(a, d, server_tools));
     FILL(output_schema, EITHER(a, d, output_schema));
     FILL(compaction.mode, CHOICE(COMPACTION, EITHER(a, d, compaction)));
+    FILL(compaction.history_turns, EITHER(a, d, history_turns));
     FILL(compaction.by, CHOICE(COMPACTION_BY, EITHER(a, d, compaction_by)));
     FILL(compaction.model, EITHER(a, d, compaction_model));
     FILL(request.output_by, CHOICE(OUTPUT_BY, EITHER(a, d, output_by)));

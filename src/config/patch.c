@@ -23,7 +23,7 @@ static const struct {
     {CH_SCOPE_AGENT,
      "name,description,model,systemPrompt,mode,reasoning,temperature,topP,topK,logprobs,seed,stop,"
      "maxOutputTokens,retries,overloadRetries,limits.*,loopGuard.*,timeouts.*,queue.*,compaction.*,"
-     "context.reminder,context.rules,context.outputPercent,context.systemPercent,"
+     "context.reminder,context.rules,context.softRules,context.outputPercent,context.systemPercent,"
      "heartbeat.*,reflection.when,roles.*"},
 };
 

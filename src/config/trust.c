@@ -35,7 +35,7 @@ static const struct {
     {CH_SCOPE_FILE, "gateway.*", "server"},
     {CH_SCOPE_FILE, "store,durability,prompts.dir,memory.*", "file"},
     {CH_SCOPE_AGENT, "id,name,description", HARMLESS},
-    {CH_SCOPE_AGENT, "systemPrompt,context.rules,context.reminder", "prompt"},
+    {CH_SCOPE_AGENT, "systemPrompt,context.rules,context.softRules,context.reminder", "prompt"},
     {CH_SCOPE_AGENT, "apply", "sandbox"},
     {CH_SCOPE_AGENT, "limits.sumUp", "behavior"},
     {CH_SCOPE_AGENT, "limits.*", "limit"},

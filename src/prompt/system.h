@@ -25,6 +25,7 @@ struct ch_system_opts { /* NULL and false: absent */
     const char *docs;        /* location of documentation about the agent's tools */
     const char *reasoning;   /* off low medium high */
     const char *const *rules; /* NULL-terminated; the first few are used */
+    const char *const *soft_rules; /* NULL-terminated: wishes, which give way to rules */
     bool tools;    /* the agent has tools */
     bool changes;  /* some tools write files or run programs */
     bool message;  /* has the tool `message` */

@@ -98,6 +98,50 @@ holds "all of them, by choice: a warning" '[.[] | select(.type == "warning") | .
 budget 'tools: {}' 200000
 holds "a large window: no warning" 'all(.[]; .type != "warning")'
 
+# A plain window of the newest messages of people.
+cat >"$space/chela.yaml" <<YAML
+agents: { list: [{ id: main, model: scripted/window.yaml, compaction: { historyTurns: 2 } }] }
+YAML
+printf 'rules:\n  - { when: { user: sum, after: none }, call: { tool: calculate, args: { expression: "1+1" } } }\n  - { say: "heard: {{user}}" }\n' >"$space/window.yaml"
+for i in 1 2 3 4; do
+    chela run --session window --output jsonl "sum $i"
+    sent="${sent-}$(jq -s '[.[] | select(.type == "model_request").messages][0]' "$out") "
+done
+exits "a window of two messages" 0
+same "the first request of each message: two messages of people at most" '1 5 5 5 ' "$sent"
+holds "a cut is told" '[.[] | select(.type == "compaction") | .strategy] == ["cut"]'
+chela run --session window --output jsonl "sum 5"
+same "a session that is opened again has the window alone" 5 "$(jq -s '[.[] | select(.type == "model_request").messages][0]' "$out")"
+
+# Hard and soft rules, limits, and rules that cannot be kept.
+budget 'limits: { maxTurns: 7, maxToolCalls: 9, tokenBudget: 50000 }, context: { rules: [Be exact.], softRules: [Answer in verse.] }' 200000
+system=$(requests '.body.messages[0].content')
+check "the model is told its limits" grep -q 'one message may take at most 7 model calls, 9 tool calls, 50000 tokens' <<<"$system"
+check "soft rules are wishes" grep -q '## Preferences.*Wishes, not rules.*- Answer in verse' <<<"$(tr -d '\n' <<<"$system" | sed 's/\\n/ /g')"
+same "hard rules first and last, soft ones once" '2 1' \
+    "$(grep -o 'Be exact' <<<"$system" | wc -l) $(grep -o 'in verse' <<<"$system" | wc -l)"
+same "rules that can be kept: no line" 0 "$(grep -c 'the rule' "$out" "$err" | awk -F: '{ n += $2 } END { print n }')"
+budget 'limits: { maxTurns: 0, maxToolCalls: 0 }' 200000
+same "no limit: none is told" 0 "$(requests '.body.messages[0].content' | grep -c 'may take at most')"
+faulty() { # RULES
+    cat >"$space/chela.yaml" <<YAML
+agents: { list: [{ id: main, model: scripted/demo, context: { rules: $1 } }] }
+YAML
+    chela run --no-session hello
+}
+faulty '["Call `web_search` before you answer.", "Never use the `ban_user` tool.", "Use snake_case names."]'
+exits "a rule names a tool that is not there: it runs" 0
+same "the line names rule and tool, once" 1 \
+    "$(grep -c 'warning: the rule "Call `web_search` before you answer." names the tool web_search, which the agent does not have' "$err")"
+same "a rule that forbids a tool may name any" 1 "$(grep -c 'the rule' "$err")"
+faulty '["Always use `exec` to count.", "Never call `exec`.", "必须先调用 `read`。", "不要使用 `read`。"]'
+exits "two rules contradict each other: it runs" 0
+check "the line names both rules" grep -q 'the rules "Always use `exec` to count." and "Never call `exec`." contradict each other about the tool exec' "$err"
+same "in Chinese, too; each pair once" 2 "$(grep -c 'contradict each other' "$err")"
+echo 'Always use `exec`, or never.' >"$tmp/said"
+chela chat --no-session <"$tmp/said"
+check "chat: the line" grep -q 'contradict each other about the tool exec' "$err"
+
 cat >"$space/chela.yaml" <<YAML
 agents: { defaults: { compaction: { mode: maybe } } }
 YAML

@@ -264,6 +264,7 @@ static int set_compaction(chela_agent *a, const struct ch_agent_opts *o,
     int rc = ch_compaction_mode_read(o->compaction.mode, &a->compact_mode, err);
     if (rc == 0)
         rc = ch_choice_check(CHELA_CHOICE_COMPACTION_BY, o->compaction.by, err);
+    a->history_turns = CH_MAX(o->compaction.history_turns, 0);
     a->service_compacts = o->compaction.by == CHELA_COMPACTION_BY_SERVICE;
     if (ch_companion_of(a) && !o->compaction.mode) /* it never sees old messages */
         a->compact_mode = CH_COMPACTION_RETAIN;

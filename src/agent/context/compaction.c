@@ -565,3 +565,32 @@ void ch_compaction_prune_cold(chela_run *run, size_t tokens) {
         s->budget.guessed = s->budget.fixed + s->budget.note + ch_context_budget_history(run);
     }
 }
+
+/* The index of the oldest message that stays; 0: all stay. */
+static size_t slide_start(const struct ch_transcript *t, int64_t turns) {
+    for (size_t i = t->n; i > 0; i--)
+        if (t->msgs[i - 1]->kind == CH_MSG_USER && --turns == 0)
+            return i - 1;
+    return 0;
+}
+
+void ch_compaction_slide(chela_run *run) {
+    chela_session *s = run->session;
+    struct ch_transcript *t = &s->transcript;
+    size_t from = s->agent->history_turns ? slide_start(t, s->agent->history_turns) : 0;
+    bool begins = t->n && t->msgs[t->n - 1]->kind == CH_MSG_USER;
+    if (!from || !begins || t->compacted)
+        return;
+    size_t before = ch_context_budget_tokens(run);
+    struct ch_transcript old = *t;
+    *t = (struct ch_transcript){.counting = old.counting};
+    for (size_t i = 0; i < old.n; i++)
+        if (i < from)
+            ch_msg_free(old.msgs[i]);
+        else
+            ch_transcript_add(t, old.msgs[i]);
+    ch_free(old.msgs);
+    ch_run_once(run, CH_RUN_REWROTE);
+    compaction_announce(run, CHELA_COMPACTED_CUT,
+                        (struct ch_run_journal_rewrite){.tokens_before = before});
+}

@@ -23,6 +23,10 @@
  * freed after the call. */
 void ch_compaction_prune_cold(chela_run *run, size_t tokens);
 
+/* Removes what is older than the newest messages of people that may stay (history_turns of the
+ * agent). Emits COMPACTION if anything went; the run may be closed after the call. */
+void ch_compaction_slide(chela_run *run);
+
 /* Makes the history shorter and calls done with CH_IN_COMPACTED, at once or later. */
 typedef void ch_compaction_fn(chela_run *run, const struct ch_input *in);
 /* req: the request that the conversation would be sent with, so that a service can be asked to

@@ -40,13 +40,14 @@ static const char *const *context_keep_list(chela_agent *a, const char *const *l
 
 static int keep_lists(chela_agent *a, const struct ch_agent_opts *o, struct chela_error *err) {
     struct ch_context_conf *c = &a->context;
-    size_t nfiles;
+    size_t nfiles, nsoft;
     c->files = context_keep_list(a, o->prompt.project_files, &nfiles);
     c->rules = context_keep_list(a, o->prompt.rules, &c->nrules);
+    c->soft_rules = context_keep_list(a, o->prompt.soft_rules, &nsoft);
     if (nfiles > CH_LIMIT_PROJECT_NAMES)
         return ch_fail(err, CHELA_ELIMIT, "agent %s: more than %d project files", a->id,
                        CH_LIMIT_PROJECT_NAMES);
-    if (c->nrules > CH_LIMIT_PROMPT_RULES)
+    if (c->nrules > CH_LIMIT_PROMPT_RULES || nsoft > CH_LIMIT_PROMPT_RULES)
         return ch_fail(err, CHELA_ELIMIT, "agent %s: more than %d rules", a->id,
                        CH_LIMIT_PROMPT_RULES);
     return 0;
@@ -222,11 +223,29 @@ static const char *reasoning_word(const chela_agent *a) {
 
 /* Writes a line such as "agent main on Linux aarch64", so that the model knows which
  * commands it can use. */
+/* A model that knows what one message may take can plan for it. */
+static void describe_limits(const struct ch_run_limits *l, struct ch_buf *out) {
+    const struct {
+        int64_t n;
+        const char *what;
+    } all[] = {{l->max_turns, "model calls"},
+               {l->max_tool_calls, "tool calls"},
+               {l->token_budget, "tokens"}};
+    const char *before = "; one message may take at most";
+    for (size_t i = 0; i < CH_LEN(all); i++) {
+        if (all[i].n < 0)
+            continue;
+        ch_buf_addf(out, "%s %lld %s", before, (long long)all[i].n, all[i].what);
+        before = ",";
+    }
+}
+
 static void describe_runtime(const chela_agent *a, struct ch_buf *out) {
     struct utsname u;
     ch_buf_addf(out, "agent %s", a->id);
     if (uname(&u) == 0)
         ch_buf_addf(out, " on %s %s", u.sysname, u.machine);
+    describe_limits(&a->limits, out);
 }
 
 /* Writes the parts of the system prompt as JSON, for the journal. */
@@ -295,6 +314,7 @@ static struct ch_system_opts system_opts(const chela_session *s, unsigned flags,
         .added = a->context.added,
         .reasoning = reasoning_word(a),
         .rules = a->context.rules,
+        .soft_rules = a->context.soft_rules,
         .tools = flags & TOOLS,
         .changes = flags & CHANGES,
         .message = s->channel->name && flags & MESSAGE,

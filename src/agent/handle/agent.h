@@ -29,6 +29,7 @@ struct ch_context_conf { /* texts live in the agent's arena and may be NULL */
     bool replaces; /* the instructions replace the generated ones */
     const char *added;                       /* appended to the system prompt of one conversation */
     const char *const *files, *const *rules; /* NULL-terminated; files may be NULL */
+    const char *const *soft_rules;           /* NULL-terminated; may be NULL */
     size_t nrules, file_max, files_max;
     unsigned system_share, output_share, tools_share; /* per cent of the context */
     enum chela_prompt_style style;
@@ -102,6 +103,7 @@ struct chela_agent {
     struct chela_loop_guard loop_guard;
     int64_t timeout_ms; /* time limit of a run; negative: none */
     enum ch_compaction_mode compact_mode;
+    int64_t history_turns; /* messages of people that stay in the history; 0: all */
     bool service_compacts;         /* the model's service does it, where it can */
     struct ch_target *summariser;  /* owned: model that writes summaries; NULL: the run's model */
     struct chela_queue_opts queue; /* default queue settings of its sessions */

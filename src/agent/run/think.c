@@ -440,6 +440,8 @@ static int think_encode(chela_run *run, const struct chela_turn_patch *patch, si
     size_t tokens = 0;
     int rc = choose_target(run, patch->model, err);
     if (rc == 0)
+        ch_compaction_slide(run);
+    if (rc == 0)
         rc = think_describe(run, patch, &parts, &req, err);
     if (rc < 0)
         return rc;

@@ -12,6 +12,7 @@
 #include "cli/support/login_keys.h"
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
+#include "cli/support/rule_conflict.h"
 #include "cli/support/state_path.h"
 #include "cli/support/suggest.h"
 #include "cli/setup/trust.h"
@@ -833,6 +834,20 @@ static int setup_make_agent(struct ch_setup *s, struct chela_agent_opts *opts,
     return rc == 0 ? bound_tools(s, policy, opts->tool_choice, *out, err) : rc;
 }
 
+static void setup_on_fault(const char *fault, void *user) {
+    ch_setup_warn(user, fault);
+}
+
+/* Rules that contradict each other or name a tool that is not there: a line for each. */
+static void setup_look_at_rules(struct ch_setup *s, const struct chela_agent_opts *opts,
+                                const chela_agent *agent) {
+    if (!opts->prompt || !opts->prompt->rules || !opts->prompt->rules[0])
+        return;
+    char *tools = chela_agent_tools_json(agent);
+    ch_rule_faults(opts->prompt->rules, tools, setup_on_fault, s);
+    chela_free(tools);
+}
+
 int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agent **out,
                    struct chela_error *err) {
     if (check_url(opts->base_url, err) < 0)
@@ -855,6 +870,8 @@ int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agen
         policy.deny = deny;
     ch_trust_skills(s, opts->workspace);
     int rc = setup_make_agent(s, opts, &policy, out, err);
+    if (rc == 0)
+        setup_look_at_rules(s, opts, *out);
     free(deny);
     return rc;
 }
