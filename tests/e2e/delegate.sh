@@ -53,9 +53,9 @@ agents:
     - { id: maker, description: Makes things., model: scripted/maker.yaml, agents: [finder], tools: { allow: [t_ask, t_make] } }
 tools:
   custom:
-    - { name: t_wait, flow: [], description: Waits., command: [./waiter], effect: read, permission: read, timeoutSec: 60 }
-    - { name: t_make, flow: [], description: Makes., command: [./maker], effect: once, permission: write }
-    - { name: t_ask, flow: [], description: Asks., command: [./asker], effect: once, permission: write, confirm: true, parameters: { type: object } }
+    - { name: t_wait, description: Waits., command: [./waiter], effect: read, permission: read, timeoutSec: 60 }
+    - { name: t_make, description: Makes., command: [./maker], effect: once, permission: write }
+    - { name: t_ask, description: Asks., command: [./asker], effect: once, permission: write, confirm: true, parameters: { type: object } }
 YAML
 
 # --- a result, and what is told

@@ -34,7 +34,7 @@ agents: { list: [{ id: main, model: scripted/rules.yaml, plan: plan.yaml }] }
 tools:
   custom:
 $(for tool in count page ticket fail hold; do
-        echo "    - { name: $tool, flow: [], description: Tool $tool., command: [./tool, $tool], effect: ${effect:-once}, permission: read, parameters: { type: object } }"
+        echo "    - { name: $tool, description: Tool $tool., command: [./tool, $tool], effect: ${effect:-once}, permission: read, parameters: { type: object } }"
     done)
 YAML
     rm -f "$space/calls"

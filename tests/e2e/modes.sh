@@ -258,8 +258,8 @@ sandbox: { mode: off }
 store: sqlite:s.db
 tools:
   custom:
-    - { name: count, flow: [], description: counts, command: ["$space/count.sh"] }
-    - { name: wait, flow: [], description: waits, command: ["$space/wait.sh"], effect: read }
+    - { name: count, description: counts, command: ["$space/count.sh"] }
+    - { name: wait, description: waits, command: ["$space/wait.sh"], effect: read }
 YAML
 (cd "$space" && believe; cd "$space" && exec env -i PATH="$PATH" HOME="$tmp" ${ASAN_OPTIONS+ASAN_OPTIONS="$ASAN_OPTIONS"} \
     "$program" run --session k --output jsonl "count" >"$tmp/life" 2>/dev/null </dev/null) &

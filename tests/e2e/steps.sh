@@ -43,10 +43,10 @@ sandbox: { mode: off }
 agents: { list: [{ id: main, model: scripted/rules.yaml, tools: { allow: [calculate, t_count, t_send, t_hold, t_walk] } }] }
 tools:
   custom:
-    - { name: t_count, flow: [], description: Counts., command: [./counter], effect: once, permission: write }
-    - { name: t_send, flow: [], description: Sends., command: [./sender], effect: once, permission: write, confirm: true }
-    - { name: t_walk, flow: [], description: Walks., command: [./walker], effect: read, permission: read, timeoutSec: 60, parameters: { type: object } }
-    - { name: t_hold, flow: [], description: Holds., command: [./holder], effect: read, permission: read, timeoutSec: 60 }
+    - { name: t_count, description: Counts., command: [./counter], effect: once, permission: write }
+    - { name: t_send, description: Sends., command: [./sender], effect: once, permission: write, confirm: true }
+    - { name: t_walk, description: Walks., command: [./walker], effect: read, permission: read, timeoutSec: 60, parameters: { type: object } }
+    - { name: t_hold, description: Holds., command: [./holder], effect: read, permission: read, timeoutSec: 60 }
 YAML
 
 # --- it asks, and another process decides

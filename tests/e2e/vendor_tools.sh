@@ -46,7 +46,7 @@ agents:
         - { type: custom, name: note, description: Takes a note., format: { type: grammar, syntax: regex, definition: "[a-z ]+" } }
 tools:
   custom:
-    - { name: note, flow: [], description: Takes a note., command: [./note], effect: once, permission: write, parameters: { type: object, properties: { input: { type: string } }, required: [input] } }
+    - { name: note, description: Takes a note., command: [./note], effect: once, permission: write, parameters: { type: object, properties: { input: { type: string } }, required: [input] } }
 YAML
 printf '#!/bin/sh\ncat >>notes.log\necho >>notes.log\necho noted\n' >"$space/note"
 chmod +x "$space/note"

@@ -184,11 +184,15 @@ static const char *first_foreign(const struct ch_labels *l, const struct ch_flow
     return NULL;
 }
 
-/* Data that did not come from where it would go. */
-static const char *first_private(const struct ch_labels *l, struct ch_sv target) {
-    for (size_t i = 0; l && i < l->n[CH_LABEL_PRIVATE]; i++)
-        if (!ch_sv_is(target, l->names[CH_LABEL_PRIVATE][i]))
-            return l->names[CH_LABEL_PRIVATE][i];
+/* Data that did not come from where it would go. local: it would go to a program of this machine,
+ * which may have what the operator's other programs return. */
+static const char *first_private(const struct ch_labels *l, struct ch_sv target, bool local) {
+    for (size_t i = 0; l && i < l->n[CH_LABEL_PRIVATE]; i++) {
+        const char *name = l->names[CH_LABEL_PRIVATE][i];
+        bool of_program = strncmp(name, "tool:", strlen("tool:")) == 0;
+        if (!ch_sv_is(target, name) && !(local && of_program))
+            return name;
+    }
     return NULL;
 }
 
@@ -196,14 +200,14 @@ void ch_flow_add_target(const chela_call *call, struct ch_buf *out) {
     flow_add_origin(call, out);
 }
 
-static struct ch_flow_met judge_for(chela_call *call, struct ch_sv target) {
+static struct ch_flow_met judge_for(chela_call *call, struct ch_sv target, bool local) {
     struct ch_flow_met met = {0};
     const struct ch_flow_rules *rules = rules_of(call);
 
     if (rules->rule == CH_FLOW_OFF || !call->env->labels)
         return met;
     met.source = first_foreign(call->env->labels, rules);
-    met.data = met.source ? first_private(call->env->labels, target) : NULL;
+    met.data = met.source ? first_private(call->env->labels, target, local) : NULL;
     return met.data ? met : (struct ch_flow_met){0};
 }
 
@@ -213,12 +217,12 @@ struct ch_flow_met ch_flow_judge(chela_call *call) {
     if (!flow_sends(call))
         return (struct ch_flow_met){0};
     ch_flow_add_target(call, &target);
-    return judge_for(call, ch_buf_sv(&target));
+    return judge_for(call, ch_buf_sv(&target), call->tool->flow & CH_FLOW_IF_OPEN);
 }
 
 struct ch_flow_met ch_flow_judge_command(chela_call *call) {
     const struct ch_flow_rules *rules = rules_of(call);
-    struct ch_flow_met met = judge_for(call, CH_SV(""));
+    struct ch_flow_met met = judge_for(call, CH_SV(""), false);
     struct ch_sv own;
 
     if (met.source || rules->rule == CH_FLOW_OFF || !call->env->labels)
