@@ -74,6 +74,18 @@ static bool has_header(const char *const *lines, struct ch_sv line) {
     return false;
 }
 
+/* True: the configuration has each secret that the line refers to, so one of them has no value. */
+static bool lacks_value(const chela_config *cfg, const char *line) {
+    const struct ch_conf_secret_source *c = cfg->conf.secrets.items;
+    for (size_t i = 0; i < cfg->conf.secrets.n; i++) {
+        CH_BUF_AUTO ref = {0};
+        ch_buf_addf(&ref, "{{secret:%s}}", c[i].item.name);
+        if (strstr(line, ch_buf_str(&ref)))
+            return true;
+    }
+    return false;
+}
+
 int ch_secret_source_headers(const chela_config *cfg, chela_runtime *rt, const char *url,
                              const char *const *lines, const char *const **out,
                              struct chela_error *err) {
@@ -90,10 +102,18 @@ int ch_secret_source_headers(const chela_config *cfg, chela_runtime *rt, const c
     for (const char *const *line = lines; line && *line; line++)
         n++;
     const char **all = ch_arena_zalloc(cfg->arena, (n + nown + 1) * sizeof(*all));
-    for (size_t i = 0; rc == 0 && i < n; i++) {
+    n = 0;
+    for (const char *const *line = lines; rc == 0 && line && *line; line++) {
         CH_BUF_AUTO filled = {0};
-        rc = ch_secret_refs_fill(refs, &to, ch_sv_str(lines[i]), &filled, err);
-        all[i] = ch_arena_str(cfg->arena, ch_buf_sv(&filled));
+        struct chela_error why = {0};
+        rc = ch_secret_refs_fill(refs, &to, ch_sv_str(*line), &filled, &why);
+        if (rc == CHELA_ENOENT && lacks_value(cfg, *line)) { /* read_all has warned */
+            rc = 0;
+            continue;
+        }
+        if (rc < 0)
+            ch_fail(err, rc, "%s", why.message);
+        all[n++] = ch_arena_str(cfg->arena, ch_buf_sv(&filled));
     }
     for (size_t i = 0; i < nown; i++)
         if (!has_header(lines, ch_sv_str(own[i])))

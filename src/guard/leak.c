@@ -265,6 +265,13 @@ static const struct ch_secrets *leak_of(const char *workspace, int64_t max_age_m
     return last.set;
 }
 
+void ch_leak_forget(void) {
+    pthread_mutex_lock(&last.lock);
+    ch_secrets_free(CH_TAKE(last.set));
+    ch_free(CH_TAKE(last.workspace));
+    pthread_mutex_unlock(&last.lock);
+}
+
 /* What was read is not kept for others. */
 static bool leak_find_now(const char *workspace, struct ch_sv text, struct ch_buf *name) {
     struct ch_secrets *set = leak_read(workspace);

@@ -10,6 +10,10 @@
 bool ch_leak_find(const char *workspace, int64_t max_age_ms, struct ch_sv text,
                   struct ch_buf *name);
 
+/* Frees what was read: a runtime is closed, and a process that goes on keeps no secrets. Any
+ * thread. */
+void ch_leak_forget(void);
+
 /* Append a text that is shown to a person of a chat service, with place-holders for the secrets
  * that stand in it as they are. False: it holds a secret in another form, whose name is appended to
  * `name`; nothing was appended to out. The .env files are read now. Blocks. */

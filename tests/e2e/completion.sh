@@ -14,13 +14,13 @@ offered() {
     _chela
     echo "${COMPREPLY[*]}"
 }
-same "a group's commands" "resume" "$(offered chela sessions re)"
+same "a group's commands" "resume recover" "$(offered chela sessions re)"
 same "flags of a command" "--output" "$(offered chela run --outp)"
 same "flags of a command in a group" "--status" "$(offered chela sessions list --stat)"
 same "the words of a choice" "json jsonl" "$(offered chela run --output j)"
 same "the word of a command that takes one of a few" "bash" "$(offered chela completion b)"
 same "help: a command" "sessions" "$(offered chela help sess)"
-same "help: a command in a group" "resume" "$(offered chela help sessions re)"
+same "help: a command in a group" "resume recover" "$(offered chela help sessions re)"
 same "no flag after a word" "" "$(offered chela run hello "")"
 for command in run sessions trace help; do
     check "offered first: $command" grep -qw "$command" <<<"$(offered chela "")"

@@ -116,7 +116,7 @@ same "a session that is opened again has the window alone" 5 "$(jq -s '[.[] | se
 # Hard and soft rules, limits, and rules that cannot be kept.
 budget 'limits: { maxTurns: 7, maxToolCalls: 9, tokenBudget: 50000 }, context: { rules: [Be exact.], softRules: [Answer in verse.] }' 200000
 system=$(requests '.body.messages[0].content')
-check "the model is told its limits" grep -q 'one message may take at most 7 model calls, 9 tool calls, 50000 tokens' <<<"$system"
+check "the model is told its limits" grep -q 'one message may take at most 9 tool calls, 50000 tokens' <<<"$system"
 check "soft rules are wishes" grep -q '## Preferences.*Wishes, not rules.*- Answer in verse' <<<"$(tr -d '\n' <<<"$system" | sed 's/\\n/ /g')"
 same "hard rules first and last, soft ones once" '2 1' \
     "$(grep -o 'Be exact' <<<"$system" | wc -l) $(grep -o 'in verse' <<<"$system" | wc -l)"

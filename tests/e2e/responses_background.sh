@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Responses with `background`: polled, streamed from a number, cancelled and continued, at both gateways of a store,
 # and over kill -9.
-# shellcheck disable=SC2119
+# shellcheck disable=SC2119,SC2154
 cd "$(dirname "$0")/../.." || exit 2
 . tests/support/tap.sh
 . tests/support/e2e.sh

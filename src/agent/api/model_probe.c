@@ -102,7 +102,7 @@ static int model_probe_open_agent(chela_runtime *rt, const struct chela_agent_op
     opts.system = "You are being tried out. Do what is asked, and nothing else.";
     opts.prompt.system_replaces = true;
     opts.request.max_retries = -1;
-    opts.limits = (struct chela_limits){.max_turns = 1, .timeout_ms = 60000};
+    opts.limits = (struct chela_limits){.max_turns = 1, .timeout_ms = 60000, .sum_up = -1};
     rc = ch_agent_open(rt, &opts, out, err);
     if (rc == 0 && tools) {
         chela_agent_tool(*out, "alpha", "Does nothing.", schema, do_nothing, NULL);

@@ -13,6 +13,7 @@
 #include "agent/handle/session.h"
 #include "agent/journal/journal.h"
 #include "agent/journal/outbox.h"
+#include "guard/leak.h"
 #include "io/loop_entry.h"
 #include "model/provider/context_window.h"
 #include "model/provider/errand.h"
@@ -250,6 +251,7 @@ void chela_runtime_close(chela_runtime *rt) {
     ch_free(rt->default_model);
     ch_loop_close(rt->loop, NULL, NULL);
     ch_key_table_release(&rt->sessions);
+    ch_leak_forget();
     ch_free(rt);
 }
 

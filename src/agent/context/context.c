@@ -223,14 +223,14 @@ static const char *reasoning_word(const chela_agent *a) {
 
 /* Writes a line such as "agent main on Linux aarch64", so that the model knows which
  * commands it can use. */
-/* A model that knows what one message may take can plan for it. */
+/* A model that knows what one message may take can plan for it. The limit of model calls is not
+ * told: `chela run` has one and `chela chat` has none, and a session that goes from one to the
+ * other keeps its system prompt. */
 static void describe_limits(const struct ch_run_limits *l, struct ch_buf *out) {
     const struct {
         int64_t n;
         const char *what;
-    } all[] = {{l->max_turns, "model calls"},
-               {l->max_tool_calls, "tool calls"},
-               {l->token_budget, "tokens"}};
+    } all[] = {{l->max_tool_calls, "tool calls"}, {l->token_budget, "tokens"}};
     const char *before = "; one message may take at most";
     for (size_t i = 0; i < CH_LEN(all); i++) {
         if (all[i].n < 0)

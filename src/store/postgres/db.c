@@ -80,8 +80,8 @@ static const char *const steps[] = {
     "INSERT INTO chela.identity SELECT md5(random()::text || clock_timestamp()::text ||"
     " pg_backend_pid()::text), 1 WHERE NOT EXISTS (SELECT FROM chela.identity);",
     /* Processes that know format 6 end. */
-    "ALTER TABLE chela.sessions ADD COLUMN IF NOT EXISTS base bigint NOT NULL DEFAULT 0;"
-    "UPDATE chela.identity SET epoch = epoch + 1;",
+    ("ALTER TABLE chela.sessions ADD COLUMN IF NOT EXISTS base bigint NOT NULL DEFAULT 0;"
+     "UPDATE chela.identity SET epoch = epoch + 1;"),
 };
 _Static_assert(CH_LEN(steps) == CHELA_STORE_VERSION, "a step for each version");
 

@@ -93,7 +93,7 @@ static void test_check(void **state) {
         {{CHELA_MODULE_ABI, "x", "test", NULL}, CHELA_OK, ""},
         {{CHELA_MODULE_ABI + 1, "x", "test", NULL},
          CHELA_EMODULE,
-         "p was built for module ABI 10, this chela has 9"},
+         "p was built for module ABI 11, this chela has 10"},
         {{CHELA_MODULE_ABI, "y", "test", NULL},
          CHELA_EMODULE,
          "p is module y of kind test, not x of kind test"},
