@@ -43,30 +43,30 @@ ask '"input":"wait for me","background":true'
 tells "a background response is sent at once" '[.object, .background, .status, .output] | tojson' '["response",true,"in_progress",[]]'
 slow=$(jq -r .id "$out")
 get "$slow"
-tells "and is in progress" '[.status, .usage] | tojson' '["in_progress",null]'
+tells "a response whose run works is in progress" '[.status, .usage] | tojson' '["in_progress",null]'
 at b
 get "$slow"
-tells "the other gateway says the same" .status in_progress
+tells "a gateway that does not hold the run shows it in progress" .status in_progress
 call DELETE "/v1/responses/$slow"
 answers "a response in progress is not deleted" 409
 kill -9 "$pid_a"
 touch "$gate"
-comes "the other gateway continues it after kill -9" "$slow" completed
-tells "with its whole answer" '[.output[] | select(.type == "message") | .content[0].text] | tojson' '["it ended"]'
+comes "the other gateway completes the response after kill -9" "$slow" completed
+tells "the answer after kill -9 is whole" '[.output[] | select(.type == "message") | .content[0].text] | tojson' '["it ended"]'
 once=$(jq -cS . "$out")
 rm -f "$gate"
 start_node a "$space"
 at a
 get "$slow"
-same "each gateway gives the same object" "$once" "$(jq -cS . "$out")"
+same "both gateways give the same object" "$once" "$(jq -cS . "$out")"
 call GET "/v1/responses/$slow/input_items"
-tells "its input" '[.data[] | .role, .content[0].text] | tojson' '["user","wait for me"]'
+tells "input_items lists the message" '[.data[] | .role, .content[0].text] | tojson' '["user","wait for me"]'
 ask "\"input\":\"and now\",\"background\":true,\"previous_response_id\":\"$slow\""
 next=$(jq -r .id "$out")
 comes "the next response" "$next" completed
-tells "knows its message" '.output[0].content[0].text' 'you said: and now'
+tells "the next response answers its own message" '.output[0].content[0].text' 'you said: and now'
 call GET "/api/sessions/$next?limit=100"
-tells "and the conversation before" '[.transcript[] | select(.role == "user") | .content[0].text] | tojson' '["wait for me","and now"]'
+tells "the next response has the conversation before it" '[.transcript[] | select(.role == "user") | .content[0].text] | tojson' '["wait for me","and now"]'
 call POST "/v1/responses/$next/cancel"
 tells "a complete response stays as it is" .status completed
 
@@ -74,7 +74,7 @@ tells "a complete response stays as it is" .status completed
 ask '"input":"hello there","background":true,"stream":true'
 chunks >"$tmp/whole"
 same "a stream ends with the response" response.completed "$(tail -n 1 "$tmp/whole" | jq -r .type)"
-same "its numbers count from 0" true "$(jq -s '[.[].sequence_number] == [range(length)]' "$tmp/whole")"
+same "the numbers of a stream count from 0" true "$(jq -s '[.[].sequence_number] == [range(length)]' "$tmp/whole")"
 streamed=$(jq -r 'select(.type == "response.created") | .response.id' "$tmp/whole")
 for node in a b; do
     at $node
@@ -95,13 +95,13 @@ ask '"input":"wait again","background":true'
 cancelled=$(jq -r .id "$out")
 at b
 call POST "/v1/responses/$cancelled/cancel"
-tells "the other gateway cancels it" '[.status, .error] | tojson' '["cancelled",null]'
+tells "the other gateway cancels a response" '[.status, .error] | tojson' '["cancelled",null]'
 at a
-comes "which the first one knows" "$cancelled" cancelled
+comes "the first gateway shows the response as cancelled" "$cancelled" cancelled
 call DELETE "/v1/responses/$cancelled"
-tells "then it can be deleted" .deleted true
+tells "a cancelled response is deleted" .deleted true
 get "$cancelled"
-answers "and is gone" 404
+answers "a deleted response" 404
 
 # --- in a conversation: one run at a time
 ask '"input":"wait first","background":true,"conversation":"talk"'
@@ -114,28 +114,28 @@ ask "\"input\":\"place third\",\"background\":true,\"conversation\":\"talk\",$to
 third=$(jq -r .id "$out")
 get "$second"
 
-tells "the next one waits" .status queued
+tells "a second response of a conversation is queued" .status queued
 call POST "/v1/responses/$second/cancel"
-tells "and loses its turn when it is cancelled" .status cancelled
+tells "a queued response that is cancelled loses its turn" .status cancelled
 get "$first"
-tells "while the first one goes on" .status in_progress
+tells "a cancelled queued response leaves the run in progress alone" .status in_progress
 touch "$gate"
-comes "the first one ends" "$first" completed
-comes "the third one follows" "$third" completed
-tells "with the tools of its request" '.output[0] | .type + " " + .name' 'function_call get_place'
+comes "the first response of the conversation completes" "$first" completed
+comes "the third response of the conversation follows" "$third" completed
+tells "a response that was queued has the tools of its request" '.output[0] | .type + " " + .name' 'function_call get_place'
 get "$first"
-tells "the first one has only its own" '[.output[] | select(.type == "message") | .content[0].text] | tojson' '["it ended"]'
+tells "the first response has its own answer alone" '[.output[] | select(.type == "message") | .content[0].text] | tojson' '["it ended"]'
 
 # --- tools of the client
 ask "\"input\":\"place\",\"background\":true,$tools"
 place=$(jq -r .id "$out")
 comes "a call of the client's tool completes the response" "$place" completed
-tells "with the call" '.output[0] | .type + " " + .name' 'function_call get_place'
+tells "the response holds the call" '.output[0] | .type + " " + .name' 'function_call get_place'
 ask "\"input\":[{\"type\":\"function_call_output\",\"call_id\":\"$(jq -r '.output[0].call_id' "$out")\",\"output\":\"Rome\"}],\"previous_response_id\":\"$place\",\"background\":true,$tools"
 result=$(jq -r .id "$out")
 comes "the result begins another response" "$result" completed
 call GET "/api/sessions/$result?limit=100"
-tells "whose model sees the result" '[.. | strings | select(. == "Rome")] | length' 1
+tells "the model sees the result of the call" '[.. | strings | select(. == "Rome")] | length' 1
 
 ask '"input":"x","background":true,"store":false'
 answers "background without a stored response" 400
